@@ -1,0 +1,355 @@
+"""The engine's interface: plain messages, and the client that carries them.
+
+The program side submits commands and receives events. Both are msgspec structs, so that the same messages can cross a
+socket; the in-process client hands them over as they are. Ids (runs, contexts, generations, operations) are numbers that
+the client chooses and never uses twice. Commands are carried out in the order submitted. A command never fails with an
+exception: what goes wrong comes back as a `Failed` event that names the context's, generation's or operation's id.
+
+This module must import neither torch nor anything else of the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+# ---- Values ---------------------------------------------------------------------------------------------------------
+
+
+class ErrorCode(StrEnum):
+    """Why a command could not be carried out; the names are those of `types.error-code` in wit/."""
+
+    INVALID_ARGUMENT = "invalid-argument"
+    NOT_FOUND = "not-found"
+    ALREADY_EXISTS = "already-exists"
+    PERMISSION_DENIED = "permission-denied"
+    QUOTA_EXCEEDED = "quota-exceeded"
+    KV_EXHAUSTED = "kv-exhausted"
+    CONTEXT_OVERFLOW = "context-overflow"
+    DEADLINE_EXCEEDED = "deadline-exceeded"
+    CANCELLED = "cancelled"
+    UNSUPPORTED = "unsupported"
+    UNAVAILABLE = "unavailable"
+    INTERNAL = "internal"
+
+
+class FinishReason(StrEnum):
+    """Why a generation ended; the names are those of `generation.finish-reason` in wit/."""
+
+    EOS = "eos"
+    STOP_TOKEN = "stop-token"
+    STOP_STRING = "stop-string"
+    LENGTH = "length"
+    CANCELLED = "cancelled"
+
+
+class EngineError(msgspec.Struct, frozen=True):
+    """A refused or failed command: what happened, with numbers, and what to do about it (may be empty)."""
+
+    code: ErrorCode
+    message: str
+    hint: str = ""
+
+
+class ModelInfo(msgspec.Struct, frozen=True):
+    """Facts about a loaded model."""
+
+    name: str
+    architecture: str  # as its configuration names it: LlamaForCausalLM
+    context_len: int  # tokens
+    vocabulary_size: int  # valid ids are 0 <= id < vocabulary_size
+    page_size: int  # tokens
+    num_pages: int  # of the KV pool
+    eos_token_ids: tuple[int, ...]
+    features: tuple[str, ...]  # "chat": it has a chat template
+    dtype: str  # "float32", "bfloat16"
+    backend: str  # "cpu", "cuda"
+
+
+class Sampling(msgspec.Struct, frozen=True):
+    """How the next token is chosen, as `generation.sampling` in wit/ describes it. The seed is always set."""
+
+    seed: int  # 0 <= seed < 2**64
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """When a generation ends, as `generation.stop-conditions` in wit/ describes it."""
+
+    max_tokens: int | None = None
+    token_ids: tuple[int, ...] = ()
+    strings: tuple[str, ...] = ()
+    ignore_eos: bool = False
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What a generation used."""
+
+    prompt_tokens: int  # tokens in the context when it began
+    cached_tokens: int  # of these, tokens whose keys and values were there already
+    generated_tokens: int
+    pages: int  # held by the context at the end
+    shared_pages: int  # of these, shared with other contexts
+    first_token_ns: int  # from the command's arrival to the first token; 0 if there was none
+    total_ns: int
+
+
+class TokenLogprob(msgspec.Struct, frozen=True):
+    """The natural logarithm of a token's probability, before temperature, after penalties and bias."""
+
+    token_id: int
+    logprob: float
+
+
+class PositionLogprobs(msgspec.Struct, frozen=True):
+    """Log-probabilities at one generated token: the chosen one, and the most likely ones in order."""
+
+    chosen: TokenLogprob
+    top: tuple[TokenLogprob, ...]
+
+
+# ---- Commands -------------------------------------------------------------------------------------------------------
+
+
+class OpenRun(msgspec.Struct, frozen=True, tag=True):
+    """Begins to account for a run. Its contexts belong to it, and its limits bind all of them together."""
+
+    run_id: int
+    tenant: str = "local"
+    max_generated_tokens: int | None = None
+    max_pages: int | None = None  # each shared page counts once
+
+
+class CloseRun(msgspec.Struct, frozen=True, tag=True):
+    """Cancels and frees everything that the run holds. No event about it follows."""
+
+    run_id: int
+
+
+class CreateContext(msgspec.Struct, frozen=True, tag=True):
+    """An empty context of the run."""
+
+    context_id: int
+    run_id: int
+
+
+class AppendTokens(msgspec.Struct, frozen=True, tag=True):
+    """Appends tokens, to be computed when something needs them."""
+
+    context_id: int
+    token_ids: tuple[int, ...]
+
+
+class ForkContext(msgspec.Struct, frozen=True, tag=True):
+    """Makes `child_id` out of the context's first `length` tokens, sharing their pages."""
+
+    context_id: int
+    child_id: int
+    length: int
+
+
+class TruncateContext(msgspec.Struct, frozen=True, tag=True):
+    """Drops the tokens after the first `length`."""
+
+    context_id: int
+    length: int
+
+
+class FlushContext(msgspec.Struct, frozen=True, tag=True):
+    """Computes what was appended. Answered by `Done` or `Failed` with the operation's id."""
+
+    context_id: int
+    operation_id: int
+
+
+class FreeContext(msgspec.Struct, frozen=True, tag=True):
+    """Frees a context, and cancels a generation that runs on it without an event."""
+
+    context_id: int
+
+
+class Generate(msgspec.Struct, frozen=True, tag=True):
+    """Starts a generation at the end of the context. Answered by `Chunk`s, then `Finished`, or by `Failed`."""
+
+    generation_id: int
+    context_id: int
+    sampling: Sampling
+    stop: Stop = Stop()
+    num_logprobs: int | None = None
+
+
+class CancelGeneration(msgspec.Struct, frozen=True, tag=True):
+    """Ends a generation at the next step; `Finished` follows with the reason `cancelled`. Ignored if it has ended."""
+
+    generation_id: int
+
+
+Command = (
+    OpenRun
+    | CloseRun
+    | CreateContext
+    | AppendTokens
+    | ForkContext
+    | TruncateContext
+    | FlushContext
+    | FreeContext
+    | Generate
+    | CancelGeneration
+)
+
+# ---- Events ---------------------------------------------------------------------------------------------------------
+
+
+class Chunk(msgspec.Struct, frozen=True, tag=True):
+    """What one step added to a generation."""
+
+    generation_id: int
+    token_ids: tuple[int, ...]
+    text: str  # whole characters only; may lag behind the tokens
+    logprobs: tuple[PositionLogprobs, ...] = ()
+
+
+class Finished(msgspec.Struct, frozen=True, tag=True):
+    """A generation has ended; `Chunk`s before it hold its tokens and all of its text."""
+
+    generation_id: int
+    reason: FinishReason
+    usage: Usage
+    stop_string: str | None = None
+
+
+class Done(msgspec.Struct, frozen=True, tag=True):
+    """An operation has been carried out."""
+
+    operation_id: int
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The command with this generation, operation or context id could not be carried out; all that it held is freed."""
+
+    failed_id: int
+    error: EngineError
+
+
+class LimitReached(msgspec.Struct, frozen=True, tag=True):
+    """A run has reached one of its limits. The engine has stopped all of its generations; `CloseRun` is due."""
+
+    run_id: int
+    limit: str  # "generated_tokens" or "kv_pages"
+    used: int
+    allowed: int
+
+
+class EngineStopped(msgspec.Struct, frozen=True, tag=True):
+    """The engine is gone; nothing that was submitted will be answered any more."""
+
+    error: EngineError
+
+
+Event = Chunk | Finished | Done | Failed | LimitReached | EngineStopped
+
+# ---- The client -----------------------------------------------------------------------------------------------------
+
+
+class EngineStats(msgspec.Struct, frozen=True):
+    """A snapshot of the engine's counters. `pages_free + pages_cached + pages_held == pages_total`."""
+
+    pages_total: int
+    pages_free: int
+    pages_cached: int
+    pages_held: int
+    runs: int
+    contexts: int
+    running: int  # generations and flushes that take part in steps
+    waiting: int  # those that wait for pages
+    steps: int
+    prefill_tokens: int
+    generated_tokens: int
+
+
+class ModelText(Protocol):
+    """A model's text side: its tokenizer and chat template. Callable from any thread; errors are `ValueError`s."""
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a text; special tokens written out in it become their ids."""
+        ...
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of token ids, special tokens included; bytes that are not UTF-8 become U+FFFD."""
+        ...
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of one token."""
+        ...
+
+    def chat_message(self, roles: Sequence[str], role: str, text: str) -> list[int]:
+        """The tokens that append a message by `role` to a chat whose messages so far are by `roles`.
+
+        Special tokens in the text stay text. Raises ValueError if the template cannot be continued message by message
+        or refuses this order of roles.
+        """
+        ...
+
+    def chat_cue(self, roles: Sequence[str]) -> list[int]:
+        """The tokens that begin the assistant's turn."""
+        ...
+
+    def chat_close(self, roles: Sequence[str], last_token_id: int | None) -> list[int]:
+        """The tokens that end an assistant's turn which a generation filled and ended with `last_token_id`."""
+        ...
+
+
+class EngineClient(Protocol):
+    """The way to an engine. All methods can be called from any thread and return at once."""
+
+    @property
+    def models(self) -> Mapping[str, ModelInfo]:
+        """The loaded models by name, the default first."""
+        ...
+
+    def text(self, model: str) -> ModelText:
+        """The text side of a model. Raises KeyError for a name that is not loaded."""
+        ...
+
+    def submit(self, commands: Sequence[Command]) -> None:
+        """Queues commands for the next step, in order."""
+        ...
+
+    def listen(self, listener: Callable[[list[Event]], None]) -> None:
+        """Sets who hears of events: called on the engine's thread, once per step, with everything the step produced."""
+        ...
+
+    def stats(self) -> EngineStats:
+        """The counters as of the last step."""
+        ...
+
+    def check_integrity(self) -> None:
+        """Raises AssertionError unless every page, context and reference count adds up. For tests and idle times."""
+        ...
+
+    def close(self) -> None:
+        """Stops the engine and frees the model. Idempotent; waits for the step in progress."""
+        ...
+
+
+class EngineConfig(msgspec.Struct, frozen=True):
+    """What an engine is started with."""
+
+    model_name: str
+    model_path: str  # a folder with safetensors, configuration and tokenizer
+    dtype: str = "auto"  # "float32", "bfloat16" or "auto"
+    threads: int | None = None  # CPU threads of a step; None: all cores
+    kv_pages: int | None = None  # pages in the pool; None: by memory
+    page_size: int = 16  # tokens
+    max_batch_tokens: int = 512  # tokens of one step: the budget that prefill chunks and decodes share
+    device: str = "auto"  # "cpu", "cuda" or "auto"

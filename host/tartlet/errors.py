@@ -1,0 +1,125 @@
+"""Every error that Tartlet raises.
+
+    TartletError                   code, hint
+    ├── ConfigError                a setting or argument of the host's own user is wrong
+    ├── ModelError                 a model cannot be found, fetched or loaded
+    ├── ProgramError               a program cannot be run
+    │   ├── InvalidComponentError  not a component, truncated, wrong world, unknown import, missing export, wrong version
+    │   └── BuildError             source cannot be built
+    ├── RunError                   one run ended without a result
+    │   ├── GuestError             the program failed: it returned an error or raised an exception
+    │   ├── GuestTrapError         the program trapped: unreachable code, out of bounds, call stack exhausted
+    │   ├── LimitExceededError     a limit was exceeded; has limit, used, allowed
+    │   ├── InvalidHandleError     the program used a handle that it does not hold
+    │   ├── DeadlockError          the program waits for something that can never happen
+    │   └── RunCancelledError      it was cancelled
+    └── EngineStoppedError         the engine is gone
+"""
+
+from __future__ import annotations
+
+
+class TartletError(Exception):
+    """Base of all: a message, a stable `code` for programs, and a `hint` what to do (may be empty)."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, hint: str = "", code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        if code is not None:
+            self.code = code
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class ConfigError(TartletError):
+    """A setting or argument of the host's own user is wrong."""
+
+    code = "config"
+
+
+class ModelError(TartletError):
+    """A model cannot be found, fetched or loaded."""
+
+    code = "model"
+
+
+class ProgramError(TartletError):
+    """A program cannot be run."""
+
+    code = "program"
+
+
+class InvalidComponentError(ProgramError):
+    """The bytes are not a component that this host can run; `code` says which way.
+
+    The codes: `not_a_component`, `truncated`, `wrong_world`, `unknown_import`, `missing_export`, `wrong_version`,
+    `component_too_large`, `compile_failed`.
+    """
+
+    code = "invalid_component"
+
+
+class BuildError(ProgramError):
+    """Source cannot be built into a component."""
+
+    code = "build"
+
+
+class RunError(TartletError):
+    """One run ended without a result."""
+
+    code = "run"
+
+
+class GuestError(RunError):
+    """The program failed: the message is its own, with its traceback."""
+
+    code = "guest_error"
+
+
+class GuestTrapError(RunError):
+    """The program trapped. The message has Wasmtime's reason and backtrace."""
+
+    code = "trap"
+
+
+class LimitExceededError(RunError):
+    """The run exceeded one of its limits.
+
+    Codes: `memory_limit`, `cpu_limit`, `deadline_exceeded`, `token_budget`, `kv_limit`, `handle_limit`, `output_limit`,
+    `host_call_limit`.
+    """
+
+    def __init__(self, code: str, *, limit: str, used: float, allowed: float, hint: str = "") -> None:
+        super().__init__(f"{code}: {limit} allows {allowed:,}, used {used:,}", hint=hint, code=code)
+        self.limit = limit  # the field of `Limits`
+        self.used = used
+        self.allowed = allowed
+
+
+class InvalidHandleError(RunError):
+    """The program used a handle or event that it does not hold."""
+
+    code = "invalid_handle"
+
+
+class DeadlockError(RunError):
+    """The program waits for something that can never happen."""
+
+    code = "deadlock"
+
+
+class RunCancelledError(RunError):
+    """The run was cancelled."""
+
+    code = "cancelled"
+
+
+class EngineStoppedError(TartletError):
+    """The engine is gone."""
+
+    code = "engine_stopped"

@@ -1,0 +1,36 @@
+"""Where Tartlet keeps its files: `TARTLET_HOME`, by default the user's cache directory. Never inside a repository."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+
+def home() -> Path:
+    """The root of everything that Tartlet stores. Not created by this call."""
+    configured = os.environ.get("TARTLET_HOME")
+    return Path(configured).expanduser() if configured else Path(platformdirs.user_cache_dir("tartlet", appauthor=False))
+
+
+def folder(name: str) -> Path:
+    """The folder `name` under `home()`, created if it is not there; readable by its owner only."""
+    path = home() / name
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def models_folder() -> Path:
+    """Fetched and converted models."""
+    return folder("models")
+
+
+def components_folder() -> Path:
+    """Compiled components. Native code that is trusted: only this host writes here."""
+    return folder("components")
+
+
+def runners_folder() -> Path:
+    """Language runners that were built here."""
+    return folder("runners")
