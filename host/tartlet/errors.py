@@ -4,7 +4,7 @@
     ├── ConfigError                a setting or argument of the host's own user is wrong
     ├── ModelError                 a model cannot be found, fetched or loaded
     ├── ProgramError               a program cannot be run
-    │   ├── InvalidComponentError  not a component, truncated, wrong world, unknown import, missing export, wrong version
+    │   ├── InvalidComponentError  not a component, truncated, wrong world or version, unknown import, missing export
     │   └── BuildError             source cannot be built
     ├── RunError                   one run ended without a result
     │   ├── GuestError             the program failed: it returned an error or raised an exception

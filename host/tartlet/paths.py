@@ -11,7 +11,9 @@ import platformdirs
 def home() -> Path:
     """The root of everything that Tartlet stores. Not created by this call."""
     configured = os.environ.get("TARTLET_HOME")
-    return Path(configured).expanduser() if configured else Path(platformdirs.user_cache_dir("tartlet", appauthor=False))
+    if configured:
+        return Path(configured).expanduser()
+    return Path(platformdirs.user_cache_dir("tartlet", appauthor=False))
 
 
 def folder(name: str) -> Path:
