@@ -2,8 +2,9 @@
 
 The program side submits commands and receives events. Both are msgspec structs, so that the same messages can cross a
 socket; the in-process client hands them over as they are. Ids (runs, contexts, generations, operations) are numbers
-that the client chooses and never uses twice. Commands are carried out in the order submitted. A command never fails with an
-exception: what goes wrong comes back as a `Failed` event that names the context's, generation's or operation's id.
+that the client chooses and never uses twice. Commands are carried out in the order submitted. A command never fails
+with an exception: what goes wrong comes back as a `Failed` event that names the context's, generation's or operation's
+id.
 
 This module must import neither torch nor anything else of the engine.
 """

@@ -1,19 +1,19 @@
 """Every error that Tartlet raises.
 
-    TartletError                   code, hint
-    ├── ConfigError                a setting or argument of the host's own user is wrong
-    ├── ModelError                 a model cannot be found, fetched or loaded
-    ├── ProgramError               a program cannot be run
-    │   ├── InvalidComponentError  not a component, truncated, wrong world or version, unknown import, missing export
-    │   └── BuildError             source cannot be built
-    ├── RunError                   one run ended without a result
-    │   ├── GuestError             the program failed: it returned an error or raised an exception
-    │   ├── GuestTrapError         the program trapped: unreachable code, out of bounds, call stack exhausted
-    │   ├── LimitExceededError     a limit was exceeded; has limit, used, allowed
-    │   ├── InvalidHandleError     the program used a handle that it does not hold
-    │   ├── DeadlockError          the program waits for something that can never happen
-    │   └── RunCancelledError      it was cancelled
-    └── EngineStoppedError         the engine is gone
+TartletError                   code, hint
+├── ConfigError                a setting or argument of the host's own user is wrong
+├── ModelError                 a model cannot be found, fetched or loaded
+├── ProgramError               a program cannot be run
+│   ├── InvalidComponentError  not a component, truncated, wrong world or version, unknown import, missing export
+│   └── BuildError             source cannot be built
+├── RunError                   one run ended without a result
+│   ├── GuestError             the program failed: it returned an error or raised an exception
+│   ├── GuestTrapError         the program trapped: unreachable code, out of bounds, call stack exhausted
+│   ├── LimitExceededError     a limit was exceeded; has limit, used, allowed
+│   ├── InvalidHandleError     the program used a handle that it does not hold
+│   ├── DeadlockError          the program waits for something that can never happen
+│   └── RunCancelledError      it was cancelled
+└── EngineStoppedError         the engine is gone
 """
 
 from __future__ import annotations
