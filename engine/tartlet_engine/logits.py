@@ -1,0 +1,79 @@
+"""Logits processors: the penalties and biases that change a row of logits before a token is chosen from it.
+
+One `LogitsProcessor` per generation that asks for any: the step tells it each token, and the sampler applies it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tartlet_engine.api import Sampling
+
+
+def needs_processor(sampling: Sampling) -> bool:
+    """Whether anything changes the logits before temperature."""
+    return (
+        sampling.repetition_penalty != 1.0
+        or sampling.presence_penalty != 0.0
+        or sampling.frequency_penalty != 0.0
+        or bool(sampling.logit_bias)
+    )
+
+
+class LogitsProcessor:
+    """Penalties and bias of one generation, with the counts of the tokens that they depend on.
+
+    Args:
+        sampling: validated: ids within the vocabulary, finite numbers.
+        context_ids: the tokens in the context when the generation begins.
+
+    Thread: one at a time.
+    """
+
+    def __init__(self, sampling: Sampling, context_ids: Sequence[int]) -> None:
+        self._repetition = sampling.repetition_penalty
+        self._presence = sampling.presence_penalty
+        self._frequency = sampling.frequency_penalty
+        self._bias_ids = np.array([token_id for token_id, _ in sampling.logit_bias], dtype=np.int64)
+        self._bias = np.array([bias for _, bias in sampling.logit_bias], dtype=np.float32)
+        penalised = list(dict.fromkeys(context_ids)) if self._repetition != 1.0 else []
+        self._position = {token_id: position for position, token_id in enumerate(penalised)}
+        room = max(64, 2 * len(penalised))
+        self._ids = np.zeros(room, dtype=np.int64)  # distinct ids; only the first len(self._position) are set
+        self._ids[: len(penalised)] = penalised
+        self._counts = np.zeros(room, dtype=np.float32)  # how often each of them was generated
+
+    def note(self, token_id: int) -> None:
+        """Count a generated token. Cost: constant, amortised."""
+        position = self._position.setdefault(token_id, len(self._position))
+        if position == len(self._ids):
+            self._ids = np.concatenate([self._ids, np.zeros_like(self._ids)])
+            self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
+        self._ids[position] = token_id
+        self._counts[position] += 1
+
+    def apply(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the row with penalties and bias applied, in this order: repetition, presence and frequency, bias.
+
+        Repetition divides positive logits and multiplies negative ones, for every token of the context and of the
+        generation (Keskar et al. 2019, CTRL, section 4.1). Presence and frequency subtract from what was generated.
+
+        Shape: `float32[V]` to `float32[V]`; the argument is not written to.
+
+        Cost: a copy of the row, and the number of distinct tokens counted.
+        """
+        result = logits.copy()
+        ids = self._ids[: len(self._position)]
+        if len(ids):
+            counts = self._counts[: len(ids)]
+            values = result[ids]
+            if self._repetition != 1.0:
+                values = np.where(values > 0, values / self._repetition, values * self._repetition)
+            values -= self._presence * (counts > 0) + self._frequency * counts
+            result[ids] = values
+        if len(self._bias_ids):
+            np.add.at(result, self._bias_ids, self._bias)
+        return result

@@ -1,0 +1,183 @@
+"""The sampler: from rows of logits to tokens.
+
+Each row is sampled by itself, from its own parameters, seed and position, so that what it gives does not depend on what
+else is in the batch. Called by the engine's step. Rows are worked on with numpy on the CPU: at a vocabulary of some
+50,000 its single-threaded loops take less time than handing the work to torch's threads does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tartlet_engine.api import EngineError, ErrorCode, PositionLogprobs, Sampling, TokenLogprob
+from tartlet_engine.logits import LogitsProcessor
+
+if TYPE_CHECKING:
+    import torch
+
+_Row = NDArray[np.float32]
+_Ids = NDArray[np.int64]
+
+# A row is looked at in blocks of this length first: for the chosen token by their sums, for top-k by their maxima.
+_BLOCK_LEN = 256
+# Weights, relative to the greatest, down to which top-p looks before it looks further.
+_TOP_P_FLOORS = (2.0**-8, 2.0**-12, 2.0**-16, 0.0)
+_MASK_64 = (1 << 64) - 1
+
+
+@dataclass(slots=True)
+class SamplingRow:
+    """How to sample one row."""
+
+    sampling: Sampling
+    token_index: int  # how many tokens the generation has sampled before
+    processor: LogitsProcessor | None = None  # None if no penalty or bias is set
+    num_logprobs: int | None = None  # how many most likely tokens to report; None for no report at all
+
+
+@dataclass(slots=True, frozen=True)
+class Sampled:
+    """The token that a row gave."""
+
+    token_id: int
+    logprobs: PositionLogprobs | None
+
+
+def sample(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> list[Sampled | EngineError]:
+    """Choose a token for each row. A row without a finite greatest logit gives an error, which concerns it alone.
+
+    Shape: `logits` is `float32[B, V]`, on any device, one row for each of `rows`; it is not written to.
+
+    Cost: for V = 49,152 some 6 us for a greedy row and 50 to 150 us for a sampled one.
+    """
+    values = logits.detach().cpu().numpy()
+    assert values.shape[:-1] == (len(rows),), (values.shape, len(rows))
+    return [_sample_row(row_values, row) for row_values, row in zip(values, rows, strict=True)]
+
+
+def uniform(seed: int, index: int) -> float:
+    """Number `index` of the stream `seed`: uniform in [0, 1), 53 random bits, the same on every machine.
+
+    Source: the output function and increment of SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom
+    number generators"), used as a counter: the seed is mixed first, so that near seeds give unrelated streams.
+    """
+    state = _mix_64(seed & _MASK_64) + (index + 1) * 0x9E3779B97F4A7C15
+    return float(_mix_64(state & _MASK_64) >> 11) * 2.0**-53
+
+
+def _mix_64(value: int) -> int:
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK_64
+    return value ^ (value >> 31)
+
+
+def _sample_row(logits: _Row, row: SamplingRow) -> Sampled | EngineError:
+    if row.processor is not None:
+        logits = row.processor.apply(logits)
+    best_id = int(logits.argmax())  # the first NaN, if there is one
+    best = logits[best_id]
+    if not np.isfinite(best):
+        return EngineError(
+            ErrorCode.INTERNAL,
+            f"the greatest logit is {best} at token {best_id}: there is nothing to choose a token by",
+            "The model's weights or this generation's logit bias may hold extreme values",
+        )
+    sampling = row.sampling
+    if sampling.temperature == 0:
+        token_id = best_id
+    else:
+        token_id = _choose(logits, best, sampling, uniform(sampling.seed, row.token_index))
+    if row.num_logprobs is None:
+        return Sampled(token_id, None)
+    return Sampled(token_id, _logprobs(logits, best, token_id, row.num_logprobs))
+
+
+def _choose(logits: _Row, best: np.float32, sampling: Sampling, number: float) -> int:
+    """Choose by temperature, then top-k, top-p and min-p. `number` is uniform in [0, 1).
+
+    What is left keeps the order of the vocabulary, not that of probability: rounding that swaps two nearly equal logits
+    then moves a border by that rounding, and does not swap the tokens.
+    """
+    ids: _Ids | None = None  # None: all
+    if 0 < sampling.top_k < len(logits):
+        ids = _largest(logits, sampling.top_k)
+        logits = logits[ids]
+    weights = logits - best
+    weights /= np.float32(sampling.temperature)
+    np.exp(weights, out=weights)  # the greatest is 1
+    floor = sampling.min_p
+    if sampling.top_p < 1:
+        floor = max(floor, _top_p_floor(weights, sampling.top_p))
+    if floor > 0:
+        kept = np.flatnonzero(weights >= floor)
+        weights = weights[kept]
+        ids = kept if ids is None else ids[kept]
+    position = _invert(weights, number)
+    return position if ids is None else int(ids[position])
+
+
+def _top_p_floor(weights: _Row, top_p: float) -> float:
+    """The least weight of the fewest tokens, greatest first, whose share of all weights is at least `top_p`.
+
+    Sorts only the weights above the first of a few floors that leaves enough of them.
+    """
+    wanted = top_p * float(_block_sums(weights)[-1])
+    for floor in _TOP_P_FLOORS:
+        candidates = weights[np.flatnonzero(weights >= floor)]
+        if candidates.sum(dtype=np.float64) >= wanted:
+            break
+    candidates = np.sort(candidates)[::-1]
+    last = int(np.searchsorted(np.cumsum(candidates, dtype=np.float64), wanted))
+    return float(candidates[min(last, len(candidates) - 1)])
+
+
+def _invert(weights: _Row, number: float) -> int:
+    """The position at which the running sum of the weights exceeds `number` of their total.
+
+    Looks for the block first and then inside it, which is several times faster than one running sum.
+    """
+    sums = _block_sums(weights)
+    target = number * sums[-1]
+    block = int(np.searchsorted(sums, target, side="right"))
+    start = block * _BLOCK_LEN
+    inside = weights[start : start + _BLOCK_LEN]
+    before = sums[block - 1] if block else 0.0
+    position = int(np.searchsorted(np.cumsum(inside, dtype=np.float64), target - before, side="right"))
+    if position == len(inside):  # the block's own running sum was rounded down to less than the target
+        position = int(np.flatnonzero(inside)[-1])
+    return start + position
+
+
+def _block_sums(weights: _Row) -> NDArray[np.float64]:
+    """The running sum of the weights at the end of each block."""
+    return np.cumsum(np.add.reduceat(weights, np.arange(0, len(weights), _BLOCK_LEN)), dtype=np.float64)
+
+
+def _largest(values: _Row, count: int) -> _Ids:
+    """Positions of the `count` greatest values, ascending, and of all that equal the least of them.
+
+    If there are at least `count` blocks, the `count` greatest of the blocks' maxima are a lower bound, which leaves few
+    values to look at closely.
+    """
+    candidates: _Ids | None = None
+    maxima = np.maximum.reduceat(values, np.arange(0, len(values), _BLOCK_LEN))
+    if count <= len(maxima):
+        candidates = np.flatnonzero(values >= np.partition(maxima, -count)[-count])
+        values = values[candidates]
+    kept = np.flatnonzero(values >= np.partition(values, -count)[-count])
+    return kept if candidates is None else candidates[kept]
+
+
+def _logprobs(logits: _Row, best: np.float32, token_id: int, count: int) -> PositionLogprobs:
+    normaliser = float(best) + float(np.log(np.exp(logits - best).sum(dtype=np.float64)))
+    top: tuple[TokenLogprob, ...] = ()
+    if count > 0:
+        ids = _largest(logits, min(count, len(logits)))
+        ids = ids[np.argsort(-logits[ids], kind="stable")][:count]
+        top = tuple(TokenLogprob(int(top_id), float(logits[top_id]) - normaliser) for top_id in ids)
+    return PositionLogprobs(TokenLogprob(token_id, float(logits[token_id]) - normaliser), top)
