@@ -1,0 +1,132 @@
+"""The program's output: `print` and `sys.stdout` are output text; `sys.stderr`, `logging` and `warnings` are log lines.
+
+Nothing is held back: one `print` is one call of the host, made at once.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import logging
+import sys
+import warnings
+from typing import Any, TextIO
+
+from tartlet_sdk import wit
+
+MOST_CHARACTERS = 16 * 1024  # per call of the host: at most 64 KiB of UTF-8
+
+
+def encodable(text: str) -> str:
+    """The text with what UTF-8 cannot express (lone surrogates) written out as escapes."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+class Stdout(io.TextIOBase):
+    """Text as it is written."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def writable(self) -> bool:
+        """It can be written to."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Send the text to whoever watches the run."""
+        _must_be_text(text)
+        sent = encodable(text)
+        for start in range(0, len(sent), MOST_CHARACTERS):
+            wit.log.print(sent[start : start + MOST_CHARACTERS])
+        return len(text)
+
+
+class Stderr(io.TextIOBase):
+    """Text as log lines: a line is sent when it is complete, or at the end of the run."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held = ""
+
+    def writable(self) -> bool:
+        """It can be written to."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Log the lines that are now complete."""
+        _must_be_text(text)
+        lines, newline, rest = (self._held + text).rpartition("\n")
+        self._held = rest
+        if newline:
+            log("INFO", lines)
+        return len(text)
+
+    def finish(self) -> None:
+        """Log the rest."""
+        rest, self._held = self._held, ""
+        if rest:
+            log("INFO", rest)
+
+
+class LogHandler(logging.Handler):
+    """Sends the records of `logging` to the host."""
+
+    LEVELS = ((logging.ERROR, "ERROR"), (logging.WARNING, "WARN"), (logging.INFO, "INFO"), (logging.DEBUG, "DEBUG"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send a record, with its logger's name unless it is the root."""
+        try:
+            message = self.format(record)
+        except Exception:
+            self.handleError(record)
+            return
+        level = next((name for number, name in self.LEVELS if record.levelno >= number), "TRACE")
+        log(level, message if record.name == "root" else f"{record.name}: {message}")
+
+
+def log(level: str, message: str) -> None:
+    """Send one log line, cut to the host's greatest length."""
+    wit.log.log(wit.log.Level[level], encodable(message)[:MOST_CHARACTERS])
+
+
+def print_at_once(
+    *values: object, sep: str | None = None, end: str | None = None, file: TextIO | None = None, flush: bool = False
+) -> None:
+    """Print as the built-in does, in a single write."""
+    file = sys.stdout if file is None else file
+    if file is None:
+        return
+    for name, option in (("sep", sep), ("end", end)):
+        if option is not None and not isinstance(option, str):
+            raise TypeError(f"{name} must be None or a string, not {type(option).__name__}")
+    file.write((" " if sep is None else sep).join(map(str, values)) + ("\n" if end is None else end))
+    if flush:
+        file.flush()
+
+
+def show_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any) -> None:
+    """Log a warning with its place."""
+    log("WARN", f"{filename}:{lineno}: {category.__name__}: {message}")
+
+
+STDERR = Stderr()
+
+
+def install() -> None:
+    """Send everything that the program prints or logs to the host."""
+    sys.stdout = sys.__stdout__ = Stdout()  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = STDERR  # type: ignore[misc]
+    builtins.print = print_at_once  # type: ignore[assignment]
+    warnings.showwarning = show_warning
+    handler = LogHandler()
+    logging.lastResort = handler
+    logging.root.addHandler(handler)
+    logging.root.setLevel(logging.INFO)
+
+
+def _must_be_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"write() argument must be str, not {type(text).__name__}")

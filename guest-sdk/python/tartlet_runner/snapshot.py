@@ -1,0 +1,69 @@
+"""Makes the interpreter ready when the component is built: the snapshot of its memory is what every run starts with."""
+
+from __future__ import annotations
+
+import gc
+import linecache
+import sys
+
+from tartlet_runner import output, program, stub_host
+
+ROUNDS = 30
+
+WARM_UP = """import asyncio, collections, json, re
+from tartlet_sdk import Model, Sampler, inferlet, max_tokens, stop_strings
+import helper
+
+async def one(context, k):
+    await asyncio.sleep(0)
+    draft = await context.fork().generate(Sampler.top_p(0.7, 0.95, seed=k), stop=max_tokens(4) | stop_strings("end"))
+    return draft.text.strip()
+
+@inferlet
+async def warm_up(n: int = 4, names: list[str] | None = None):
+    print("text", helper.X)
+    model = Model.default()
+    with model.context() as context:
+        context.system("Be brief.")
+        context.user(f"Some text of {n}.")
+        await context.flush()
+        drafts = await asyncio.gather(*(one(context, k) for k in range(n)))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(one(context, 1))
+        async for chunk in context.generate(max_tokens=3):
+            print(chunk.text, end="")
+    try:
+        await asyncio.wait_for(asyncio.sleep(1), 0.001)
+    except TimeoutError:
+        pass
+    re.compile(r"-?[0-9]+(?:[.][0-9]+)?|[a-z]*").findall("12 34")
+    re.purge()
+    return {"votes": collections.Counter(drafts), "tokens": model.tokenize("text")}
+"""
+
+
+def prepare() -> None:
+    """Set up, warm up, and take what is there out of the garbage collector's sight.
+
+    Without `gc.freeze`, the first collection of a run would write to, and so copy, every page of the snapshot.
+    """
+    program.install()
+    with stub_host.installed():
+        warm_up()
+    output.install()
+    gc.collect()
+    gc.freeze()
+
+
+def warm_up() -> None:
+    """Run a sample program some times.
+
+    What CPython makes lazily (specialised bytecode, caches) is then in the snapshot, and not made, and its pages copied, in
+    every run.
+    """
+    modules = set(sys.modules)
+    for _ in range(ROUNDS):
+        program.run("main", {"main.py": WARM_UP, "helper.py": "X = 1\n"}, {"n": 4})
+        linecache.clearcache()
+        for name in set(sys.modules) - modules:
+            del sys.modules[name]

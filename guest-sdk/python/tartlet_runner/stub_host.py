@@ -1,0 +1,150 @@
+"""A stand-in for the host: every call succeeds at once. For the warm-up when a component is built, and for unit tests."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tartlet_sdk import wit
+
+TEXT = "some text"
+
+
+class Handle:
+    """What the stub's resources have in common."""
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Dropping it does nothing."""
+
+
+class Model(Handle):
+    """A model whose tokens are bytes."""
+
+    @classmethod
+    def open(cls, name: str | None) -> Model:
+        """Open it, whatever the name."""
+        return cls()
+
+    def info(self) -> Any:
+        """Plausible facts."""
+        return wit.models.ModelInfo("stub", "Stub", 1024, 256, 16, [0], ["chat"])
+
+    def tokenize(self, text: str) -> list[int]:
+        """UTF-8."""
+        return list(text.encode())
+
+    def detokenize(self, tokens: list[int]) -> str:
+        """UTF-8."""
+        return bytes(tokens).decode(errors="replace")
+
+    def token_bytes(self, token: int) -> bytes:
+        """The byte."""
+        return bytes([token])
+
+
+class Context(Handle):
+    """A list of tokens."""
+
+    def __init__(self, tokens: list[int] | None = None) -> None:
+        self.held = list(tokens or ())
+
+    @classmethod
+    def create(cls, model: Model) -> Context:
+        """Make an empty one."""
+        return cls()
+
+    def fill(self, text: str) -> None:
+        """Append a text."""
+        self.held += text.encode()
+
+    def fill_tokens(self, tokens: list[int]) -> None:
+        """Append tokens."""
+        self.held += tokens
+
+    def fill_message(self, role: Any, text: str) -> None:
+        """Append a message."""
+        self.fill(f"{role.name}: {text}\n")
+
+    def cue(self) -> None:
+        """Begin the assistant's turn."""
+        self.fill("ASSISTANT: ")
+
+    def flush(self) -> int:
+        """An event, ready at once."""
+        return next(EVENTS)
+
+    def fork(self) -> Context:
+        """Copy it."""
+        return Context(self.held)
+
+    def length(self) -> int:
+        """Number of tokens."""
+        return len(self.held)
+
+    def tokens(self) -> list[int]:
+        """All of them."""
+        return self.held
+
+    def truncate(self, length: int) -> None:
+        """Drop the tail."""
+        del self.held[length:]
+
+
+class Generation(Handle):
+    """A generation of one chunk."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.event = next(EVENTS)
+
+    def ready(self) -> int:
+        """Ready at once."""
+        return self.event
+
+    def read(self) -> Any:
+        """The one chunk."""
+        tokens = list(TEXT.encode())
+        usage = wit.generation.Usage(len(self.context.held), 0, len(tokens), 1, 0, 1, 1)
+        self.context.held += tokens
+        finish = wit.generation.Finish(wit.generation.FinishReason.LENGTH, None, usage)
+        return wit.generation.Chunk(TEXT, tokens, [], finish)
+
+    def cancel(self) -> None:
+        """It has ended already."""
+
+
+EVENTS = itertools.count(1)
+
+REPLACED: dict[str, dict[str, Any]] = {
+    "contexts": {"Context": Context},
+    "events": {
+        "poll": lambda events, timeout_ns: events,
+        "outcome": lambda event: None,
+        "drop_event": lambda event: None,
+    },
+    "generation": {"generate": lambda context, sampling, stop, options: Generation(context)},
+    "log": {"print": lambda text: None, "log": lambda level, message: None},
+    "models": {"Model": Model, "list_models": lambda: [Model().info()]},
+    "runs": {"info": lambda: wit.runs.RunInfo("1", "stub", "stub", 1), "limits": lambda: []},
+}
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """Replace the host's functions and resources until the end of the block."""
+    kept = []
+    for interface, replacements in REPLACED.items():
+        module = getattr(wit, interface)
+        for name, replacement in replacements.items():
+            kept.append((module, name, getattr(module, name)))
+            setattr(module, name, replacement)
+    try:
+        yield
+    finally:
+        for module, name, original in kept:
+            setattr(module, name, original)

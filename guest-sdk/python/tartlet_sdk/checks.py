@@ -1,0 +1,53 @@
+"""Checks of arguments before they cross to the host, where a wrong type could only end the run."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable
+
+from tartlet_sdk.errors import InvalidArgument
+
+U32 = (1 << 32) - 1
+
+
+def text(value: object, name: str, call: str) -> str:
+    """`value`, if it is text that can be encoded as UTF-8."""
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{name} must be a str, not {type(value).__name__}", call=call)
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            bad = f"U+{ord(value[error.start]):04X} at character {error.start}"
+            raise InvalidArgument(f"{name} cannot be encoded as UTF-8: lone surrogate {bad}", call=call) from None
+    return value
+
+
+def tokens(values: Iterable[int], name: str, call: str) -> list[int]:
+    """`values` as a list, if all of them are numbers that a token id could be."""
+    try:
+        return array("I", values).tolist()
+    except (TypeError, OverflowError) as error:
+        raise InvalidArgument(f"{name} must be token ids from 0 to {U32}: {error}", call=call) from None
+
+
+def whole(value: object, name: str, call: str, low: int = 0, high: int = U32) -> int:
+    """`value`, if it is a whole number from `low` to `high`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidArgument(f"{name} must be an int, not {type(value).__name__}", call=call)
+    if not low <= value <= high:
+        raise InvalidArgument(f"{name} must be from {low} to {high}, not {value}", call=call)
+    return value
+
+
+def number(value: object, name: str, call: str, low: float = -math.inf, high: float = math.inf) -> float:
+    """`value` as a float, if it is finite and from `low` to `high`."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidArgument(f"{name} must be a number, not {type(value).__name__}", call=call)
+    if not math.isfinite(value) or not low <= value <= high:
+        bounds = (
+            f"a finite number{f' from {low:g}' if low > -math.inf else ''}{f' to {high:g}' if high < math.inf else ''}"
+        )
+        raise InvalidArgument(f"{name} must be {bounds}, not {value}", call=call)
+    return float(value)

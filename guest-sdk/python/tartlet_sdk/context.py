@@ -1,0 +1,157 @@
+"""Contexts: sequences of tokens whose keys and values live in pages of the shared KV cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from tartlet_sdk import checks, event_loop, wit
+from tartlet_sdk.errors import InvalidArgument
+from tartlet_sdk.generation import Generation
+from tartlet_sdk.host_call import call
+from tartlet_sdk.sampler import Sampler
+from tartlet_sdk.stop import StopCondition
+from tartlet_sdk.stop import max_tokens as stop_after
+
+if TYPE_CHECKING:
+    from wit_world.imports import contexts as wit_contexts
+
+MOST_LOGPROBS = 20
+
+
+class Context:
+    """One sequence of tokens. Make one with `model.context()`, or `fork` another.
+
+    Filling only appends tokens: they are computed when a generation, a fork or a flush needs them. While a generation
+    runs on it, a context is busy: it can be read and forked, everything else raises `Unavailable`. A context frees its
+    pages when it is closed, left as a `with` block, or no longer referred to.
+    """
+
+    def __init__(self, handle: wit_contexts.Context) -> None:
+        self._open_handle: wit_contexts.Context | None = handle
+
+    def system(self, text: str) -> None:
+        """Append a system message, in the form that the model's chat template gives it."""
+        self._message("system", text)
+
+    def user(self, text: str) -> None:
+        """Append a message of the user."""
+        self._message("user", text)
+
+    def assistant(self, text: str) -> None:
+        """Append a message of the assistant, as if the model had said it."""
+        self._message("assistant", text)
+
+    def tool(self, text: str) -> None:
+        """Append the result of a tool call."""
+        self._message("tool", text)
+
+    def fill(self, text: str) -> None:
+        """Append a text as it is. Special tokens written out in it become their ids."""
+        call("Context.fill", self._handle("fill").fill, checks.text(text, "text", "Context.fill"))
+
+    def fill_tokens(self, tokens: Iterable[int]) -> None:
+        """Append token ids."""
+        handle = self._handle("fill_tokens")
+        call("Context.fill_tokens", handle.fill_tokens, checks.tokens(tokens, "tokens", "Context.fill_tokens"))
+
+    def cue(self) -> None:
+        """Begin the assistant's turn. A generation does so by itself after a chat message of another role."""
+        call("Context.cue", self._handle("cue").cue)
+
+    async def flush(self) -> None:
+        """Compute what has been filled, and wait until that is done."""
+        await event_loop.finish(call("Context.flush", self._handle("flush").flush), "Context.flush")
+
+    def fork(self) -> Context:
+        """Make a context with the same tokens, which shares the pages: nothing is copied or computed twice.
+
+        What the two append afterwards does not concern the other.
+        """
+        return Context(call("Context.fork", self._handle("fork").fork))
+
+    def truncate(self, length: int) -> None:
+        """Drop the tokens after the first `length`."""
+        handle = self._handle("truncate")
+        call("Context.truncate", handle.truncate, checks.whole(length, "length", "Context.truncate"))
+
+    @property
+    def tokens(self) -> list[int]:
+        """All tokens, in order."""
+        return list(self._handle("tokens").tokens())
+
+    def __len__(self) -> int:
+        """Number of tokens."""
+        return self._handle("len").length()
+
+    def __bool__(self) -> bool:
+        return True  # an empty context is a context
+
+    def generate(
+        self,
+        sampler: Sampler | None = None,
+        *,
+        stop: StopCondition | None = None,
+        max_tokens: int | None = None,
+        logprobs: int | None = None,
+    ) -> Generation:
+        """Generate text at the end of the context.
+
+        Await the generation for the whole `Draft`, or iterate over it with `async for` for `Chunk`s as they come; it
+        starts when the one or the other does.
+
+        Args:
+            sampler: How the next token is chosen; greedy by default.
+            stop: When to stop, besides the model's eos tokens and the context length.
+            max_tokens: Short for `stop=max_tokens(n)`; adds to `stop`.
+            logprobs: Report the log-probability of each token, and of this many most likely ones (0 to 20).
+
+        Raises:
+            InvalidArgument: An argument is out of its range.
+            Unavailable: When it starts: another generation runs on this context.
+            ContextOverflow, KvExhausted: When it starts or later: there is no room.
+        """
+        if not isinstance(sampler, Sampler | None):
+            raise InvalidArgument(
+                f"sampler must be a Sampler, not {type(sampler).__name__}",
+                hint="Make one with Sampler.greedy(), Sampler.top_p(temperature, p), ...",
+                call="Context.generate",
+            )
+        if not isinstance(stop, StopCondition | None):
+            raise InvalidArgument(
+                f"stop must be a stop condition, not {type(stop).__name__}",
+                hint='Make one with max_tokens(n), stop_strings("..."), stop_tokens(id), and combine them with |.',
+                call="Context.generate",
+            )
+        stop = stop or StopCondition()
+        if max_tokens is not None:
+            stop |= stop_after(max_tokens)
+        if logprobs is not None:
+            checks.whole(logprobs, "logprobs", "Context.generate", 0, MOST_LOGPROBS)
+        return Generation(self, sampler or Sampler.greedy(), stop, logprobs)
+
+    def close(self) -> None:
+        """Free the context and its share of the pages. A generation that runs on it should be ended first."""
+        handle, self._open_handle = self._open_handle, None
+        if handle is not None:
+            handle.__exit__(None, None, None)
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _message(self, role: str, text: str) -> None:
+        name = f"Context.{role}"
+        handle = self._handle(role)
+        call(name, handle.fill_message, wit.contexts.Role[role.upper()], checks.text(text, "text", name))
+
+    def _handle(self, method: str) -> wit_contexts.Context:
+        """The host's handle, for `method`. Raises `InvalidArgument` if the context was closed."""
+        if self._open_handle is None:
+            raise InvalidArgument("the context was closed", call=f"Context.{method}")
+        return self._open_handle

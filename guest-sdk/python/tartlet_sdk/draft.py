@@ -1,0 +1,100 @@
+"""What a generation gives: chunks as they come, and the whole draft."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wit_world.imports import generation as wit_generation
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """The log-probability of a token: natural logarithm, before temperature and after penalties and bias."""
+
+    token: int
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprobs:
+    """Log-probabilities at one generated token."""
+
+    chosen: TokenLogprob
+    top: tuple[TokenLogprob, ...]
+    """The most likely tokens, most likely first."""
+
+    @classmethod
+    def of(cls, position: wit_generation.PositionLogProbabilities) -> TokenLogprobs:
+        """From the contract's record."""
+        chosen, *top = (TokenLogprob(each.token, each.log_probability) for each in (position.chosen, *position.top))
+        return cls(chosen, tuple(top))
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a generation used."""
+
+    prompt_tokens: int
+    """Tokens in the context when it began."""
+    cached_tokens: int
+    """Of these, tokens whose keys and values were there already: from a fork, a flush or an earlier generation."""
+    generated_tokens: int
+    """Tokens generated."""
+    pages: int
+    """Pages that the context held at the end."""
+    shared_pages: int
+    """Of these, pages that it shared with other contexts."""
+    first_token_ns: int
+    """Nanoseconds from the call to the first token."""
+    total_ns: int
+    """Nanoseconds from the call to the end."""
+
+    @classmethod
+    def of(cls, usage: wit_generation.Usage) -> Usage:
+        """From the contract's record."""
+        return cls(
+            usage.prompt_tokens,
+            usage.cached_tokens,
+            usage.generated_tokens,
+            usage.pages,
+            usage.shared_pages,
+            usage.first_token_ns,
+            usage.total_ns,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What a generation has produced since the chunk before."""
+
+    text: str
+    """Whole characters only; text may lag behind its tokens."""
+    tokens: tuple[int, ...]
+    """The tokens sampled, eos tokens included."""
+    logprobs: tuple[TokenLogprobs, ...] = ()
+    """One for each token, if asked for."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A whole generation. `str(draft)` is its text."""
+
+    text: str
+    """Without eos tokens, and without the string that stopped it."""
+    tokens: tuple[int, ...]
+    """The tokens sampled, eos tokens included."""
+    finish_reason: str
+    """Why it ended: `eos`, `stop-token`, `stop-string`, `length` or `cancelled`."""
+    stop_string: str | None
+    """What stopped it, when that was a string."""
+    usage: Usage
+    logprobs: tuple[TokenLogprobs, ...] = ()
+    """One for each token, if asked for."""
+
+    def __str__(self) -> str:
+        return self.text

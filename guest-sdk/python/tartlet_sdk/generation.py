@@ -1,0 +1,144 @@
+"""Generations: awaited whole, or iterated chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Coroutine, Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from tartlet_sdk import event_loop, wit
+from tartlet_sdk.draft import Chunk, Draft, TokenLogprobs, Usage
+from tartlet_sdk.errors import Cancelled, Unavailable
+from tartlet_sdk.host_call import call, kebab
+
+if TYPE_CHECKING:
+    from wit_world.imports import generation as wit_generation
+
+    from tartlet_sdk.context import Context
+    from tartlet_sdk.sampler import Sampler
+    from tartlet_sdk.stop import StopCondition
+
+CALL = "Context.generate"
+
+
+class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
+    """One generation, made by `Context.generate`. It starts when it is awaited or iterated.
+
+    `await generation` gives the `Draft`; `async for chunk in generation` gives `Chunk`s as they come, and
+    `generation.result` the draft afterwards. It is a coroutine, so `asyncio.create_task` takes it as it is. When the task
+    that waits for it is cancelled, or nobody refers to it any more, the generation is cancelled too.
+    """
+
+    def __init__(self, context: Context, sampler: Sampler, stop: StopCondition, logprobs: int | None) -> None:
+        self._context = context
+        self._sampler = sampler
+        self._stop = stop
+        self._logprobs = logprobs
+        self._handle: wit_generation.Generation | None = None
+        self._ready: int = 0  # the handle's event
+        self._has_started = False
+        self._is_cancelled = False
+        self._chunks: list[Chunk] = []
+        self._result: Draft | None = None
+        self._coroutine: Coroutine[Any, Any, Draft] | None = None
+
+    @property
+    def result(self) -> Draft:
+        """The whole draft. Raises `Unavailable` before the generation has ended."""
+        if self._result is None:
+            raise Unavailable("the generation has not ended yet", call="Generation.result")
+        return self._result
+
+    def cancel(self) -> None:
+        """End it at the next step, with what it has: its finish reason is then `cancelled`."""
+        self._is_cancelled = True
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def __await__(self) -> Generator[Any, Any, Draft]:
+        return self._whole().__await__()
+
+    def __aiter__(self) -> Generation:
+        return self
+
+    async def __anext__(self) -> Chunk:
+        self._start(streaming=True)
+        while self._result is None:
+            chunk = await self._advance()
+            if chunk.text or chunk.tokens:
+                return chunk
+        raise StopAsyncIteration
+
+    # What makes it a coroutine: `await` and `async for` do not need these, tasks do.
+
+    def send(self, value: Any) -> Any:
+        """Run until the next wait; for the event loop."""
+        if self._coroutine is None:
+            self._coroutine = self._whole()
+        return self._coroutine.send(value)
+
+    def throw(self, kind: Any, value: BaseException | None = None, trace: TracebackType | None = None) -> Any:
+        """Raise an exception where it waits; for the event loop."""
+        if self._coroutine is None:
+            self._coroutine = self._whole()
+        return self._coroutine.throw(kind if value is None else value)
+
+    def close(self) -> None:
+        """Drop it, whatever its state."""
+        if self._coroutine is not None:
+            self._coroutine.close()
+        self._drop()
+
+    async def _whole(self) -> Draft:
+        self._start(streaming=False)
+        while self._result is None:
+            await self._advance()
+        return self._result
+
+    def _start(self, *, streaming: bool) -> None:
+        """Start it, unless it has started. Raises `Cancelled` if it was given up before its end."""
+        if self._has_started:
+            if self._handle is None and self._result is None:
+                raise Cancelled("the generation was given up before its end", call=CALL)
+            return
+        self._has_started = True
+        options = wit.generation.Options(streaming=streaming, log_probabilities=self._logprobs)
+        arguments = self._context._handle("generate"), self._sampler.to_wit(), self._stop.to_wit(), options
+        self._handle = call(CALL, wit.generation.generate, *arguments)
+        self._ready = self._handle.ready()
+        if self._is_cancelled:
+            self._handle.cancel()
+
+    async def _advance(self) -> Chunk:
+        """Wait for what comes next, and keep it. If this is given up or fails, so is the generation."""
+        try:
+            await event_loop.wait(self._ready)
+            if self._handle is None:  # another task has read the end meanwhile
+                return Chunk("", ())
+            read = call(CALL, self._handle.read)
+        except BaseException:
+            self._drop()
+            raise
+        logprobs = tuple(TokenLogprobs.of(position) for position in read.log_probabilities)
+        chunk = Chunk(read.text, tuple(read.tokens), logprobs)
+        self._chunks.append(chunk)
+        if read.finish is not None:
+            self._result = self._draft(read.finish)
+            self._drop()
+        return chunk
+
+    def _draft(self, finish: wit_generation.Finish) -> Draft:
+        return Draft(
+            text="".join(chunk.text for chunk in self._chunks),
+            tokens=tuple(token for chunk in self._chunks for token in chunk.tokens),
+            finish_reason=kebab(finish.reason.name),
+            stop_string=finish.stop_string,
+            usage=Usage.of(finish.usage),
+            logprobs=tuple(position for chunk in self._chunks for position in chunk.logprobs),
+        )
+
+    def _drop(self) -> None:
+        """Give the handle back, which ends the generation if it still runs."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.__exit__(None, None, None)
