@@ -1,0 +1,330 @@
+"""A fiber: one instance of a component that runs one call of one export, in turns."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from tartlet.errors import LimitExceededError, TartletError
+from tartlet.wasm.callbacks import internal_error
+from tartlet.wasm.executor import TURN_NS, Executor
+from tartlet.wasm.host_function import SUSPEND, Err
+from tartlet.wasm.library import NULL, Pointer, Words, ffi, lib, take_error
+from tartlet.wasm.linker import LinkedComponent
+from tartlet.wasm.lower import Lower
+from tartlet.wasm.memory_evidence import is_memory_full, writable_bytes
+from tartlet.wasm.timers import Timer
+from tartlet.wasm.traps import error_from_trap
+from tartlet.wasm.values import VALUE_WORDS
+
+logger = logging.getLogger(__name__)
+
+NS_PER_MS = 1_000_000
+_UNLIMITED = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiberLimits:
+    """What a fiber may use; None is no limit."""
+
+    memory_bytes: int | None = None
+    """Of each linear memory of the instance."""
+    cpu_ns: int | None = None
+    host_calls: int | None = None
+    wasi_handles: int | None = 4096
+    """WASI pollables held at once."""
+
+
+class Status(enum.Enum):
+    """Where a fiber is."""
+
+    NEW = "new"  # `start` has not been called
+    QUEUED = "queued"  # its turn will come: it starts, or was woken
+    RUNNING = "running"  # it is its turn
+    SLICED = "sliced"  # its turn was over before it was done; queued
+    SUSPENDED = "suspended"  # in a host function, until `resume`
+    ENDED = "ended"
+
+
+Outcome = Any
+"""The export's result, lifted, or the `TartletError` that ended the fiber."""
+
+
+class Fiber:
+    """One instance and one call, from start to end.
+
+    Thread: all methods on the executor's thread. Whatever happens, `on_end` is called exactly once there, with the
+    lifted result of the export or with a `TartletError`; by then the instance and all its memory are gone.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        linked: LinkedComponent,
+        *,
+        limits: FiberLimits | None = None,
+        state: Any = None,
+        on_end: Callable[[Outcome], object] | None = None,
+    ) -> None:
+        self.executor = executor
+        self.linked = linked
+        self.state = state  # the owner's; may be replaced at any time
+        self.on_end = on_end
+        self.wasi: Any = None  # what wasi.py keeps for this fiber
+        self.wasi_output: Callable[[str], object] | None = None  # hears what the guest writes to stdout and stderr
+        self.status = Status.NEW
+        self.end_error: TartletError | None = None  # set: the guest must not go on
+        self.cpu_ns = 0  # of all turns that are over
+        self.num_host_calls = 0
+        self.max_host_calls = _UNLIMITED
+        self._limits = limits or FiberLimits()
+        self._turn_cpu_began = 0
+        self._flag = ffi.new("char[2]")  # what the continuation looks at: "" pending, "\x01" ready
+        self._results: Words = None  # of the host call in which it is suspended
+        self._lower: Lower | None = None
+        self._timer: Timer | None = None
+        self._store: Pointer = None
+        self._context = 0
+        self._future: Pointer = None
+        self._num_args = 0
+        self._is_calling = False  # the future is the export's call; before that, the instantiation
+        self._error = ffi.new("uintptr_t *")
+        self._instance = ffi.new("instance_t *")
+        self._function = ffi.new("func_t *")
+
+    # ---- What owners call ----
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether `on_end` has been, or is being, called."""
+        return self.status is Status.ENDED
+
+    @property
+    def limits(self) -> FiberLimits:
+        """The limits in force. Setting them while the fiber is new or suspended takes effect at once."""
+        return self._limits
+
+    @limits.setter
+    def limits(self, limits: FiberLimits) -> None:
+        self._limits = limits
+        self._apply_limits()
+
+    def start(self, export: str, *args: Any) -> None:
+        """Queue the fiber: instantiate the component and call `export`, when its turn comes.
+
+        Raises `InvalidComponentError` if there is no such export, `LoweringError` if the arguments do not fit.
+        """
+        assert self.status is Status.NEW
+        self._export = self.linked.export(export)
+        lowers = self._export.lowers
+        if len(args) != len(lowers):
+            raise TypeError(f"{export} takes {len(lowers)} arguments, got {len(args)}")
+        self._num_args = len(args)
+        self._args = ffi.new("uint64_t[]", VALUE_WORDS * max(1, len(args)))
+        self._out = ffi.new("uint64_t[]", VALUE_WORDS)
+        for i, (lower, value) in enumerate(zip(lowers, args, strict=True)):
+            lower(self._args, VALUE_WORDS * i, value, 0)
+        self.executor.add(self)
+        self.status = Status.QUEUED
+
+    def resume(self, value: Any = None) -> None:
+        """Complete the host call in which the fiber is suspended with its result.
+
+        No effect on a fiber that was killed meanwhile or has ended: a completion may come too late. Raises
+        `RuntimeError` if the fiber is in no host call.
+        """
+        if self.end_error is not None or self.status is Status.ENDED:
+            return
+        if self.status is not Status.SUSPENDED:
+            raise RuntimeError(f"a fiber that is {self.status.value} cannot be resumed")
+        if self._lower is not None:
+            try:
+                self._lower(self._results, 0, value, self._context)
+            except Exception as problem:
+                self._reset_results()
+                self.end(internal_error("the result of a host function", problem))
+                return
+        self._wake()
+
+    def resume_error(self, err: Err) -> None:
+        """Complete the host call in which the fiber is suspended with its err case."""
+        self.resume(err)
+
+    def suspend_until(self, deadline_ns: int, value: Callable[[], Any]) -> Any:
+        """Return `SUSPEND` to a host function that is resumed with `value()` at the deadline, if not before.
+
+        For host functions: `return fiber.suspend_until(deadline_ns, lambda: [])`.
+        """
+        self._timer = self.executor.at(deadline_ns, lambda: self.resume(value()))
+        return SUSPEND
+
+    def end(self, error: TartletError) -> None:
+        """Kill the fiber wherever it is. The first error counts; no effect on one that has ended.
+
+        A guest that runs is stopped at its next epoch or host call, within about 2 ms; nothing in it can prevent that.
+        """
+        if self.end_error is not None or self.status is Status.ENDED:
+            return
+        self.end_error = error
+        self.max_host_calls = 0
+        if self.status is Status.SUSPENDED:
+            self._wake()
+        elif self.status is Status.SLICED:
+            self.executor.hurry(self)
+            self.status = Status.QUEUED
+        elif self.status is Status.NEW:
+            self.executor.add(self)
+            self.status = Status.QUEUED
+        self.linked.wasm_engine.advance_epoch()  # not at the next tick: now
+
+    # ---- What callbacks call, while the guest runs ----
+
+    def suspend(self, results: Words, lower: Lower | None) -> int:
+        """Leave the guest in its host call. Returns the address of the flag for its continuation."""
+        self._results, self._lower = results, lower
+        self._flag[0] = b"\0"
+        self.status = Status.SUSPENDED
+        return int(ffi.cast("uintptr_t", self._flag))
+
+    def refuse_host_call(self) -> NoReturn:
+        """End the fiber at a host call: it has been killed, or has made too many of them."""
+        if self.end_error is not None:
+            raise self.end_error
+        raise LimitExceededError(
+            "host_call_limit", limit="max_host_calls", used=self.num_host_calls, allowed=self.max_host_calls
+        )
+
+    def is_turn_over(self) -> bool:
+        """Decide at an epoch whether the guest must yield. Ends it if it has used up its CPU time."""
+        self._check_cpu(self.cpu_ns + time.thread_time_ns() - self._turn_cpu_began)
+        return time.monotonic_ns() - self.executor.turn_began_ns > TURN_NS
+
+    # ---- What the executor calls ----
+
+    def run_turn(self) -> None:
+        """Run the guest until it suspends, is sliced or ends."""
+        if self._future is None and not self._begin():
+            return
+        self.status = Status.RUNNING
+        self._turn_cpu_began = time.thread_time_ns()
+        is_done = lib.wasmtime_call_future_poll(self._future)
+        if is_done and not self._is_calling and not self._error[0]:
+            self._call_export()
+            is_done = lib.wasmtime_call_future_poll(self._future)
+        self.cpu_ns += time.thread_time_ns() - self._turn_cpu_began
+        if is_done:
+            self._finish(is_polled=True)
+        elif self.status is Status.RUNNING:
+            self.status = Status.SLICED
+            self.executor.slice(self)
+        else:
+            self._check_cpu(self.cpu_ns)
+
+    # ---- Steps of a life ----
+
+    def _begin(self) -> bool:
+        """Make the instance's future, unless the fiber was killed before."""
+        if self.end_error is not None:
+            self._finish(is_polled=False)
+            return False
+        linked = self.linked
+        self._store = lib.wasmtime_store_new(linked.wasm_engine.pointer, NULL, NULL)
+        self._context = lib.wasmtime_store_context(self._store)
+        linked.fibers[self._context] = self
+        self._apply_limits()
+        lib.wasmtime_context_set_epoch_deadline(self._context, 1)
+        lib.wasmtime_store_epoch_deadline_callback(self._store, linked.epoch_callback, NULL, NULL)
+        self._future = lib.wasmtime_component_linker_instantiate_async(
+            linked.linker_pointer, self._context, linked.component_pointer, self._instance, self._error
+        )
+        return True
+
+    def _apply_limits(self) -> None:
+        limits = self._limits
+        if self.end_error is None:
+            self.max_host_calls = _UNLIMITED if limits.host_calls is None else limits.host_calls
+        if self._store is not None:
+            memory_bytes = -1 if limits.memory_bytes is None else limits.memory_bytes
+            lib.wasmtime_store_limiter(self._store, memory_bytes, -1, -1, -1, -1)
+
+    def _call_export(self) -> None:
+        lib.wasmtime_call_future_delete(self._future)
+        self._is_calling = True
+        lib.wasmtime_component_instance_get_func(self._instance, self._context, self._export.index, self._function)
+        has_result = self._export.lift is not None
+        self._future = lib.wasmtime_component_func_call_async(
+            self._function, self._context, self._args, self._num_args, self._out, has_result, self._error
+        )
+
+    def _wake(self) -> None:
+        self._cancel_timer()
+        self._results = None
+        self._flag[0] = b"\x01"
+        self.status = Status.QUEUED
+        self.executor.wake(self)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _reset_results(self) -> None:
+        """Take back results that were only half written."""
+        lib.wasmtime_component_val_delete(self._results)
+        ffi.memmove(self._results, bytes(8 * VALUE_WORDS), 8 * VALUE_WORDS)
+
+    def _check_cpu(self, cpu_ns: int) -> None:
+        allowed_ns = self._limits.cpu_ns
+        if allowed_ns is not None and cpu_ns > allowed_ns:
+            self.end(
+                LimitExceededError(
+                    "cpu_limit", limit="max_cpu_ms", used=-(-cpu_ns // NS_PER_MS), allowed=allowed_ns // NS_PER_MS
+                )
+            )
+
+    def _finish(self, is_polled: bool) -> None:
+        """Free everything, then tell the owner how it ended."""
+        outcome = self._take_outcome() if is_polled else self.end_error
+        self._cancel_timer()
+        for i in range(self._num_args):
+            lib.wasmtime_component_val_delete(self._args + VALUE_WORDS * i)
+        self.wasi = None
+        self.status = Status.ENDED
+        self.executor.discard(self)
+        on_end, self.on_end = self.on_end, None
+        if on_end is not None:
+            try:
+                on_end(outcome)
+            except Exception:
+                logger.exception("on_end of a fiber failed")
+
+    def _take_outcome(self) -> Outcome:
+        """Read the result or the error, and free the future and then its store: the other order would abort."""
+        lib.wasmtime_call_future_delete(self._future)
+        self._future = None
+        trap = take_error(self._error[0]) if self._error[0] else None
+        result = self._take_result() if trap is None else None
+        limit = self._limits.memory_bytes
+        before = writable_bytes() if trap is not None and limit is not None else 0
+        lib.wasmtime_store_delete(self._store)
+        self._store = None
+        del self.linked.fibers[self._context]
+        if self.end_error is not None or trap is None:
+            return self.end_error or result
+        is_full = limit is not None and is_memory_full(before - writable_bytes(), limit)
+        return error_from_trap(trap, memory_limit=limit, is_memory_full=is_full)
+
+    def _take_result(self) -> Any:
+        lift = self._export.lift
+        if lift is None:
+            return None
+        try:
+            return lift(self._out, 0, self._context)
+        except Exception as problem:
+            return internal_error("the export's result", problem)
+        finally:
+            lib.wasmtime_component_val_delete(self._out)

@@ -1,0 +1,66 @@
+"""From Wasmtime's error texts to errors that say what happened."""
+
+from __future__ import annotations
+
+import re
+
+from tartlet.errors import GuestTrapError, InvalidHandleError, LimitExceededError, RunError
+
+WASM_PAGE_BYTES = 65536
+_MAX_FRAMES = 8
+
+_FRAME = re.compile(r"^\s*\d+:\s+(0x[0-9a-f]+)\s+-\s+(.+)$", re.MULTILINE)
+_CAUSE = re.compile(r"^\s*(?:\d+:\s+)?(.+)$", re.MULTILINE)
+_BAD_HANDLE = re.compile(
+    r"unknown handle index|handle index \d+ used with the wrong type|handle is not|host-owned resource"
+)
+_MEMORY_REFUSED = re.compile(r"memory minimum size of (\d+) pages exceeds memory limits")
+
+_EXPLANATIONS = {
+    "call stack exhausted": "the program recursed too deeply",
+    "out of bounds memory access": "the program used an address outside its memory",
+    "wasm `unreachable` instruction executed": "the program aborted itself",
+}
+
+
+def error_from_trap(text: str, *, memory_limit: int | None, is_memory_full: bool) -> RunError:
+    """Read the error with which Wasmtime ended a guest.
+
+    Args:
+        text: Wasmtime's message, with its backtrace and its causes.
+        memory_limit: the run's limit in bytes; None if it has none.
+        is_memory_full: whether the guest's memory had grown to about that limit.
+    """
+    reason = _root_cause(text)
+    refused = _MEMORY_REFUSED.search(text)
+    if refused and memory_limit is not None:
+        return _memory_error(int(refused.group(1)) * WASM_PAGE_BYTES, memory_limit, "It needs that much to start.")
+    if _BAD_HANDLE.search(text):
+        return InvalidHandleError(f"the program used a handle that it does not hold: {reason}")
+    message = f"{_EXPLANATIONS[reason]}: {reason}" if reason in _EXPLANATIONS else reason
+    frames = _frames(text)
+    if frames:
+        message += "\n" + "\n".join(f"  at {frame}" for frame in frames)
+    if is_memory_full and memory_limit is not None:
+        return _memory_error(memory_limit, memory_limit, f"It ended with: {message}")
+    hint = "" if memory_limit is None else f"Possibly out of memory: the run may use {memory_limit:,} bytes."
+    return GuestTrapError(message, hint=hint)
+
+
+def _memory_error(used: int, allowed: int, hint: str) -> LimitExceededError:
+    return LimitExceededError("memory_limit", limit="max_memory_bytes", used=used, allowed=allowed, hint=hint)
+
+
+def _root_cause(text: str) -> str:
+    """Take the last of the causes, which is the trap itself."""
+    causes = _CAUSE.findall(text.rpartition("Caused by:")[2])
+    cause = str(causes[-1]) if causes else text
+    return cause.strip().removeprefix("wasm trap: ")
+
+
+def _frames(text: str) -> list[str]:
+    """List the innermost guest functions, cleaned of what only a Wasmtime developer needs."""
+    names = [match.group(2).removeprefix("<unknown>!") for match in _FRAME.finditer(text.partition("Caused by:")[0])]
+    if len(names) > _MAX_FRAMES:
+        return [*names[:_MAX_FRAMES], f"... {len(names) - _MAX_FRAMES} more"]
+    return names
