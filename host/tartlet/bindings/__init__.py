@@ -1,0 +1,21 @@
+"""The host's side of the interfaces in wit/, one module for each.
+
+Each module has `INTERFACE`: host functions by WIT item name, called with the fiber, whose `state` is the `RunState`, and
+with the lifted arguments. They run on the executor's thread, on the guest's stack.
+"""
+
+from tartlet.bindings import contexts, events, generation, log, models, runs, source
+from tartlet.wasm.host_function import Interfaces
+
+PROGRAM_INTERFACES: Interfaces = {
+    "tartlet:inferlet/events": events.INTERFACE,
+    "tartlet:inferlet/models": models.INTERFACE,
+    "tartlet:inferlet/contexts": contexts.INTERFACE,
+    "tartlet:inferlet/generation": generation.INTERFACE,
+    "tartlet:inferlet/runs": runs.INTERFACE,
+    "tartlet:inferlet/log": log.INTERFACE,
+}
+"""What every program may import."""
+
+RUNNER_INTERFACES: Interfaces = {**PROGRAM_INTERFACES, "tartlet:inferlet/source": source.INTERFACE}
+"""What a language runner of ours may import."""

@@ -1,0 +1,87 @@
+"""The arguments of `generate`, checked against the ranges that wit/ gives, as the engine's messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tartlet.runtime.model import ModelHandle
+from tartlet.runtime.refusal import invalid_argument
+from tartlet_engine.api import Sampling, Stop
+
+MAX_LOGPROBS = 20
+MAX_LOGIT_BIAS = 4096
+MAX_STOPS = 256
+"""Stop strings, and stop tokens."""
+MAX_STOP_STRING = 1024
+"""Characters."""
+
+
+def to_sampling(record: dict[str, Any], model: ModelHandle, draw_seed: Callable[[], int]) -> Sampling:
+    """The sampling message of a `sampling` record. Raises a refusal that names the field."""
+    _check_range("temperature", record["temperature"], 0, math.inf)
+    _check_range("top-p", record["top-p"], 0, 1)
+    if record["top-p"] == 0:
+        raise invalid_argument("top-p is 0; it must be above 0", "For the most likely token, use temperature 0.")
+    _check_range("min-p", record["min-p"], 0, 1)
+    _check_range("repetition-penalty", record["repetition-penalty"], 0, math.inf)
+    if record["repetition-penalty"] == 0:
+        raise invalid_argument("repetition-penalty is 0; it must be above 0, and 1 is none")
+    _check_range("presence-penalty", record["presence-penalty"], -math.inf, math.inf)
+    _check_range("frequency-penalty", record["frequency-penalty"], -math.inf, math.inf)
+    bias = record["logit-bias"]
+    _check_count("logit-bias", len(bias), MAX_LOGIT_BIAS)
+    model.check_tokens([token_id for token_id, _ in bias], "logit-bias token")
+    if any(math.isnan(value) for _, value in bias):
+        raise invalid_argument("logit-bias has a value that is not a number")
+    seed = record["seed"]
+    return Sampling(
+        seed=draw_seed() if seed is None else seed,
+        temperature=record["temperature"],
+        top_k=record["top-k"],
+        top_p=record["top-p"],
+        min_p=record["min-p"],
+        repetition_penalty=record["repetition-penalty"],
+        presence_penalty=record["presence-penalty"],
+        frequency_penalty=record["frequency-penalty"],
+        logit_bias=tuple(bias),
+    )
+
+
+def to_stop(record: dict[str, Any], model: ModelHandle) -> Stop:
+    """The stop message of a `stop-conditions` record. Raises a refusal that names the field."""
+    if record["max-tokens"] == 0:
+        raise invalid_argument("max-tokens is 0; a generation has at least one token")
+    _check_count("stop tokens", len(record["tokens"]), MAX_STOPS)
+    model.check_tokens(record["tokens"], "stop token")
+    strings = record["strings"]
+    _check_count("stop strings", len(strings), MAX_STOPS)
+    if "" in strings:
+        raise invalid_argument("a stop string is empty")
+    _check_count("characters of a stop string", max(map(len, strings), default=0), MAX_STOP_STRING)
+    return Stop(
+        max_tokens=record["max-tokens"],
+        token_ids=tuple(record["tokens"]),
+        strings=tuple(strings),
+        ignore_eos=record["ignore-eos"],
+    )
+
+
+def to_num_logprobs(record: dict[str, Any]) -> int | None:
+    """How many log-probabilities an `options` record asks for. Raises a refusal if too many."""
+    num_logprobs: int | None = record["log-probabilities"]
+    if num_logprobs is not None:
+        _check_count("log-probabilities", num_logprobs, MAX_LOGPROBS)
+    return num_logprobs
+
+
+def _check_range(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high or math.isnan(value) or math.isinf(value):
+        limits = f"between {low} and {high}" if high != math.inf else f"at least {low} and finite"
+        raise invalid_argument(f"{name} is {value:g}; it must be {limits if low != -math.inf else 'finite'}")
+
+
+def _check_count(name: str, count: int, allowed: int) -> None:
+    if count > allowed:
+        raise invalid_argument(f"{count:,} {name}; at most {allowed:,} can be given")

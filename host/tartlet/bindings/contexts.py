@@ -1,0 +1,128 @@
+"""Binding of `contexts` in wit/: sequences of tokens in the KV cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tartlet.bindings._fiber import RunFiber
+from tartlet.bindings._text import process_text
+from tartlet.runtime.context import ContextState
+from tartlet.runtime.flush import start_flush
+from tartlet.runtime.model import ModelHandle
+from tartlet.runtime.refusal import refusal
+from tartlet.wasm.host_function import SUSPEND, HostFunction
+from tartlet_engine.api import ErrorCode
+
+
+def when_idle(context: ContextState, action: Callable[[], object]) -> object:
+    """Carry out `action`: at once, or, while a cancelled generation comes to its end, after that.
+
+    Raises the refusal `unavailable` while a generation runs.
+    """
+    context.check_usable()
+    if context.generation is None:
+        return action()
+    if not context.generation.is_cancelled:
+        raise refusal(
+            ErrorCode.UNAVAILABLE,
+            "the context is busy: a generation runs on it",
+            "Await or cancel the generation first, or work on a fork.",
+        )
+    context.call_when_idle(lambda: context.run.complete(action))
+    return SUSPEND
+
+
+def create(fiber: RunFiber, model: int) -> int:
+    """Make an empty context."""
+    run = fiber.state
+    return run.handles.add(ContextState.create(run, run.handles.get(model, ModelHandle)))
+
+
+def fill(fiber: RunFiber, number: int, text: str) -> object:
+    """Append a text."""
+    context = _get(fiber, number)
+    encode = context.model.text.encode
+    return when_idle(context, lambda: process_text(fiber.state, len(text), lambda: encode(text), context.append_text))
+
+
+def fill_tokens(fiber: RunFiber, number: int, token_ids: list[int]) -> object:
+    """Append token ids."""
+    context = _get(fiber, number)
+    context.model.check_tokens(token_ids)
+    return when_idle(context, lambda: context.append_text(token_ids))
+
+
+def fill_message(fiber: RunFiber, number: int, role: str, text: str) -> object:
+    """Append a chat message, after closing an assistant's turn that is open."""
+    context = _get(fiber, number)
+    context.model.check_chat()
+
+    def work() -> tuple[list[int], list[int]]:
+        roles, closing = context.close_turn()
+        return closing, context.model.text.chat_message(roles, role, text)
+
+    def append(tokens: tuple[list[int], list[int]]) -> None:
+        context.append_message(role, *tokens)
+
+    return when_idle(context, lambda: process_text(fiber.state, len(text), work, append))
+
+
+def cue(fiber: RunFiber, number: int) -> object:
+    """Begin the assistant's turn."""
+    context = _get(fiber, number)
+    return when_idle(context, context.cue)
+
+
+def flush(fiber: RunFiber, number: int) -> object:
+    """Start to compute what has been filled, and give the event that tells its end."""
+    context = _get(fiber, number)
+    return when_idle(context, lambda: start_flush(context))
+
+
+def fork(fiber: RunFiber, number: int) -> int:
+    """Make a context with the same tokens, sharing the pages."""
+    context = _get(fiber, number)
+    context.check_usable()
+    return fiber.state.handles.add(context.fork())
+
+
+def length(fiber: RunFiber, number: int) -> int:
+    """Give the number of tokens."""
+    return _get(fiber, number).length
+
+
+def tokens(fiber: RunFiber, number: int) -> list[int]:
+    """Give all tokens."""
+    return _get(fiber, number).tokens.tolist()
+
+
+def truncate(fiber: RunFiber, number: int, new_length: int) -> object:
+    """Drop the tokens after the first `new_length`."""
+    context = _get(fiber, number)
+    return when_idle(context, lambda: context.truncate(new_length))
+
+
+def drop_context(fiber: RunFiber, number: int) -> None:
+    """Free a context."""
+    fiber.state.handles.remove(number, ContextState).drop()
+
+
+def _get(fiber: RunFiber, number: int) -> ContextState:
+    """The context, up to date with what the engine has generated on it."""
+    fiber.state.link.catch_up()
+    return fiber.state.handles.get(number, ContextState)
+
+
+INTERFACE: Mapping[str, HostFunction] = {
+    "context": drop_context,
+    "[static]context.create": create,
+    "[method]context.fill": fill,
+    "[method]context.fill-tokens": fill_tokens,
+    "[method]context.fill-message": fill_message,
+    "[method]context.cue": cue,
+    "[method]context.flush": flush,
+    "[method]context.fork": fork,
+    "[method]context.length": length,
+    "[method]context.tokens": tokens,
+    "[method]context.truncate": truncate,
+}

@@ -1,0 +1,84 @@
+"""Binding of `models` in wit/: facts about models, and their tokenizers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from tartlet.bindings._fiber import RunFiber
+from tartlet.bindings._text import process_text
+from tartlet.runtime.model import ModelHandle
+from tartlet.runtime.refusal import refusal
+from tartlet.wasm.host_function import HostFunction
+from tartlet_engine.api import ErrorCode, ModelInfo
+
+
+def open_model(fiber: RunFiber, name: str | None) -> int:
+    """Open the model of that name, or the default."""
+    run = fiber.state
+    client = run.link.client
+    models = client.models
+    if name is None:
+        name = next(iter(models))
+    if name not in models:
+        raise refusal(ErrorCode.NOT_FOUND, f"there is no model {name!r}", f"There are: {', '.join(models)}.")
+    return run.handles.add(ModelHandle(models[name], client.text(name)))
+
+
+def info(fiber: RunFiber, model: int) -> dict[str, object]:
+    """Give the model's facts."""
+    return _info_record(fiber.state.handles.get(model, ModelHandle).info)
+
+
+def tokenize(fiber: RunFiber, model: int, text: str) -> object:
+    """Give the token ids of a text."""
+    handle = fiber.state.handles.get(model, ModelHandle)
+    return process_text(fiber.state, len(text), lambda: handle.text.encode(text), lambda token_ids: token_ids)
+
+
+def detokenize(fiber: RunFiber, model: int, token_ids: list[int]) -> object:
+    """Give the text of token ids."""
+    handle = fiber.state.handles.get(model, ModelHandle)
+    handle.check_tokens(token_ids)
+    return process_text(fiber.state, len(token_ids), lambda: handle.text.decode(token_ids), lambda text: text)
+
+
+def token_bytes(fiber: RunFiber, model: int, token_id: int) -> bytes:
+    """Give the bytes of one token."""
+    handle = fiber.state.handles.get(model, ModelHandle)
+    handle.check_tokens([token_id])
+    return handle.text.token_bytes(token_id)
+
+
+def drop_model(fiber: RunFiber, model: int) -> None:
+    """Free a model handle."""
+    fiber.state.handles.remove(model, ModelHandle)
+
+
+def list_models(fiber: RunFiber) -> list[dict[str, object]]:
+    """Give the facts of every model, the default first."""
+    return [_info_record(model) for model in fiber.state.link.client.models.values()]
+
+
+@lru_cache(maxsize=64)
+def _info_record(model: ModelInfo) -> dict[str, object]:
+    return {
+        "name": model.name,
+        "architecture": model.architecture,
+        "context-length": model.context_len,
+        "vocabulary-size": model.vocabulary_size,
+        "page-size": model.page_size,
+        "eos-tokens": list(model.eos_token_ids),
+        "features": list(model.features),
+    }
+
+
+INTERFACE: Mapping[str, HostFunction] = {
+    "model": drop_model,
+    "[static]model.open": open_model,
+    "[method]model.info": info,
+    "[method]model.tokenize": tokenize,
+    "[method]model.detokenize": detokenize,
+    "[method]model.token-bytes": token_bytes,
+    "list-models": list_models,
+}

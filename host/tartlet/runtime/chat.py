@@ -1,0 +1,69 @@
+"""Where a context stands in its chat, at every length that it has had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class ChatState:
+    """How far the chat has come at one point of a context."""
+
+    roles: tuple[str, ...] = ()
+    """Of the messages that are complete."""
+    is_turn_open: bool = False
+    """The assistant's turn has begun and has not been closed."""
+    needs_cue: bool = False
+    """The last thing filled is a message of somebody else, which the assistant's turn should follow."""
+
+
+class ChatHistory:
+    """The states of a context's chat, each with the length at which it was reached, so that truncating restores it."""
+
+    def __init__(self) -> None:
+        self._marks: list[tuple[int, ChatState]] = [(0, ChatState())]
+
+    @property
+    def state(self) -> ChatState:
+        """The state at the end of the context."""
+        return self._marks[-1][1]
+
+    def has_grown(self, length: int) -> bool:
+        """Whether tokens were appended since the state was reached."""
+        return length > self._marks[-1][0]
+
+    def add_message(self, length: int, role: str) -> None:
+        """Notes that a message ends at `length`."""
+        roles = (*self.state.roles, role)
+        self._mark(length, ChatState(roles, needs_cue=role != "assistant"))
+
+    def open_turn(self, length: int) -> None:
+        """Notes that the assistant's turn begins at `length`."""
+        self._mark(length, ChatState(self.state.roles, is_turn_open=True))
+
+    def close_turn(self, length: int) -> None:
+        """Notes that the assistant's turn ends at `length`."""
+        self._mark(length, ChatState((*self.state.roles, "assistant")))
+
+    def add_text(self, length: int) -> None:
+        """Notes that what ends at `length` is no message."""
+        if self.state.needs_cue:
+            self._mark(length, replace(self.state, needs_cue=False))
+
+    def truncate(self, length: int) -> None:
+        """Goes back to the state in which the context was at `length`, or, inside a message, before that message."""
+        while self._marks[-1][0] > length:
+            self._marks.pop()
+
+    def copy(self, length: int) -> ChatHistory:
+        """The history of a fork that begins with the first `length` tokens."""
+        history = ChatHistory()
+        history._marks = self._marks.copy()
+        history.truncate(length)
+        return history
+
+    def _mark(self, length: int, state: ChatState) -> None:
+        if self._marks[-1][0] == length and length:
+            self._marks[-1] = (length, state)
+        else:
+            self._marks.append((length, state))

@@ -1,0 +1,170 @@
+"""A context as the host sees it: the same tokens as the engine's, so that most questions are answered at once."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tartlet.runtime.chat import ChatHistory
+from tartlet.runtime.refusal import engine_refusal, invalid_argument, refusal, refusing_value_errors
+from tartlet_engine.api import (
+    AppendTokens,
+    CreateContext,
+    EngineError,
+    ErrorCode,
+    Event,
+    Failed,
+    ForkContext,
+    FreeContext,
+    TruncateContext,
+)
+
+if TYPE_CHECKING:
+    from tartlet.runtime.generation import GenerationState
+    from tartlet.runtime.model import ModelHandle
+    from tartlet.runtime.run_state import RunState
+
+
+class ContextState:
+    """One context of a run. Lives on the executor's thread.
+
+    While a generation runs on it, the engine appends tokens; they are taken in as its chunks come.
+    """
+
+    def __init__(self, run: RunState, model: ModelHandle) -> None:
+        self.run = run
+        self.model = model
+        self.context_id = run.link.new_id()
+        self.tokens = array("I")
+        self.chat = ChatHistory()
+        self.generation: GenerationState | None = None
+        self._num_inherited = 0  # tokens that a fork began with
+        self._error: EngineError | None = None
+        self._is_dropped = False
+        self._idle_actions: list[Callable[[], None]] = []
+        run.link.register(self.context_id, self)
+
+    @classmethod
+    def create(cls, run: RunState, model: ModelHandle) -> ContextState:
+        """An empty context."""
+        context = cls(run, model)
+        run.link.submit(CreateContext(context.context_id, run.engine_id))
+        return context
+
+    @property
+    def length(self) -> int:
+        """Number of tokens."""
+        return len(self.tokens)
+
+    @property
+    def num_own_pages(self) -> int:
+        """KV pages that it needs besides those that it shares since it was forked."""
+        page_size = self.model.info.page_size
+        num_inherited = min(self._num_inherited, self.length) // page_size
+        return -(-self.length // page_size) - num_inherited
+
+    # ---- Operations: each raises the refusal that the program receives ----
+
+    def check_usable(self) -> None:
+        """Raises the refusal of a context that the engine has given up."""
+        if self._error is not None:
+            raise engine_refusal(self._error)
+
+    def append(self, token_ids: Sequence[int]) -> None:
+        """Appends tokens. Raises a refusal, with nothing appended, if there would be too many."""
+        if not token_ids:
+            return
+        length, info = self.length + len(token_ids), self.model.info
+        if length > info.context_len:
+            raise refusal(
+                ErrorCode.CONTEXT_OVERFLOW,
+                f"the context would have {length:,} tokens; {info.name} allows {info.context_len:,}",
+                "Fill less, truncate the context, or begin a new one with a summary.",
+            )
+        self.tokens.extend(token_ids)
+        self.run.link.submit(AppendTokens(self.context_id, tuple(token_ids)))
+
+    def append_text(self, token_ids: Sequence[int]) -> None:
+        """Appends tokens that are no chat message."""
+        self.append(token_ids)
+        self.chat.add_text(self.length)
+
+    def append_message(self, role: str, closing: Sequence[int], message: Sequence[int]) -> None:
+        """Appends a chat message; `closing` are the tokens of `close_turn`."""
+        was_open = self.chat.state.is_turn_open
+        self.append([*closing, *message])
+        if was_open:
+            self.chat.close_turn(self.length - len(message))
+        self.chat.add_message(self.length, role)
+
+    def close_turn(self) -> tuple[tuple[str, ...], list[int]]:
+        """The chat's roles, an open turn closed, and the tokens that close it, if one is open. Appends nothing."""
+        state = self.chat.state
+        if not state.is_turn_open:
+            return state.roles, []
+        closing = self.model.text.chat_close(state.roles, self.tokens[-1] if self.tokens else None)
+        return (*state.roles, "assistant"), closing
+
+    def cue(self) -> None:
+        """Begins the assistant's turn, unless that is the last thing that was done."""
+        if self.chat.state.is_turn_open and not self.chat.has_grown(self.length):
+            return
+        self.model.check_chat()
+        with refusing_value_errors():
+            roles, closing = self.close_turn()
+            cue = self.model.text.chat_cue(roles)
+        was_open = self.chat.state.is_turn_open
+        self.append([*closing, *cue])
+        if was_open:
+            self.chat.close_turn(self.length - len(cue))
+        self.chat.open_turn(self.length)
+
+    def fork(self) -> ContextState:
+        """A context with the same tokens."""
+        child = ContextState(self.run, self.model)
+        child.tokens = self.tokens[:]
+        child._num_inherited = self.length
+        child.chat = self.chat.copy(self.length)
+        self.run.link.submit(ForkContext(self.context_id, child.context_id, self.length))
+        self.run.counters.forks += 1
+        return child
+
+    def truncate(self, length: int) -> None:
+        """Drops the tokens after the first `length`."""
+        if length > self.length:
+            raise invalid_argument(f"cannot truncate to {length:,} tokens: the context has {self.length:,}")
+        if length < self.length:
+            del self.tokens[length:]
+            self.chat.truncate(length)
+            self.run.link.submit(TruncateContext(self.context_id, length))
+
+    def drop(self) -> None:
+        """Frees it; a generation that runs on it comes to its end first."""
+        self._is_dropped = True
+        if self.generation is None:
+            self._free()
+
+    # ---- Busy and idle ----
+
+    def call_when_idle(self, action: Callable[[], None]) -> None:
+        """Calls `action` when the generation on it has ended, in the order of the calls."""
+        self._idle_actions.append(action)
+
+    def end_generation(self) -> None:
+        """Notes that no generation runs on it any more."""
+        self.generation = None
+        if self._is_dropped:
+            self._free()
+        actions, self._idle_actions = self._idle_actions, []
+        for action in actions:
+            action()
+
+    def handle(self, event: Event, at_ns: int) -> None:
+        """Takes in that the engine could not carry out something with the context."""
+        if isinstance(event, Failed):
+            self._error = event.error
+
+    def _free(self) -> None:
+        self.run.link.unregister(self.context_id)
+        self.run.link.submit(FreeContext(self.context_id))

@@ -1,0 +1,172 @@
+"""Between runs and engine: carries commands there and events back, in batches. Lives on the executor's thread."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, NamedTuple, Protocol
+
+from tartlet_engine.api import (
+    Chunk,
+    Command,
+    Done,
+    EngineClient,
+    EngineError,
+    EngineStopped,
+    Event,
+    Failed,
+    Finished,
+    LimitReached,
+)
+
+_ids = itertools.count(1)  # of the process: an engine never hears an id twice, whichever hosts share it
+
+_MAX_QUIET_BATCHES = 16
+
+_TARGET_IDS: dict[type, Callable[[Any], int]] = {
+    Chunk: attrgetter("generation_id"),
+    Finished: attrgetter("generation_id"),
+    Done: attrgetter("operation_id"),
+    Failed: attrgetter("failed_id"),
+    LimitReached: attrgetter("run_id"),
+}
+
+
+class Run(Protocol):
+    """A run, as far as deliveries concern it."""
+
+    def wake(self) -> None:
+        """Ends the run's wait, if something that it waits for is ready."""
+        ...
+
+
+class Target(Protocol):
+    """Whom an event concerns: a generation, an operation, a context or a run."""
+
+    @property
+    def run(self) -> Run:
+        """The run that it belongs to."""
+        ...
+
+    def handle(self, event: Event, at_ns: int) -> None:
+        """Takes in an event that came at a time of `time.monotonic_ns`."""
+        ...
+
+
+class Poster(Protocol):
+    """The executor, as far as the link needs it."""
+
+    def post(self, action: Callable[[], object]) -> None:
+        """Calls `action` soon, on the executor's thread. From any thread."""
+        ...
+
+
+class EngineLink:
+    """Routes what one engine says to those whom it concerns.
+
+    Commands of one turn of a fiber leave together: generations that a program starts at once begin in the same step.
+    Chunks that nobody waits for do not wake the executor; they are taken in with the next event that does, or by
+    `catch_up`.
+
+    Args:
+        client: The engine. The link becomes its listener.
+        executor: Whose thread everything here runs on, but for `_listen`.
+        on_stop: Told once, on that thread, when the engine is gone.
+    """
+
+    def __init__(self, client: EngineClient, executor: Poster, on_stop: Callable[[EngineError], None]) -> None:
+        self.client = client
+        self._executor = executor
+        self._on_stop = on_stop
+        self._targets: dict[int, Target] = {}
+        self._quiet_ids: set[int] = set()  # generations of which only the end matters
+        self._outbox: list[Command] = []
+        self._ids_by_run: defaultdict[Run, set[int]] = defaultdict(set)
+        self._inbox: deque[_Batch] = deque()  # filled on the engine's thread
+        self._is_delivery_posted = False
+        client.listen(self._listen)
+
+    @staticmethod
+    def new_id() -> int:
+        """An id that no engine has heard. From any thread."""
+        return next(_ids)
+
+    def submit(self, command: Command) -> None:
+        """Sends a command at the end of this turn."""
+        if not self._outbox:
+            self._executor.post(self.flush)
+        self._outbox.append(command)
+
+    def flush(self) -> None:
+        """Sends what has been submitted."""
+        if self._outbox:
+            commands, self._outbox = self._outbox, []
+            self.client.submit(commands)
+
+    def register(self, target_id: int, target: Target, *, is_quiet: bool = False) -> None:
+        """Routes events with that id to `target`; quiet: its chunks need not be delivered at once."""
+        self._targets[target_id] = target
+        self._ids_by_run[target.run].add(target_id)
+        if is_quiet:
+            self._quiet_ids.add(target_id)
+
+    def unregister(self, target_id: int) -> None:
+        """Ends the routing of that id; events that still come are dropped."""
+        target = self._targets.pop(target_id, None)
+        self._quiet_ids.discard(target_id)
+        if target is not None:
+            self._ids_by_run[target.run].discard(target_id)
+
+    def unregister_run(self, run: Run) -> None:
+        """Ends the routing of everything that belongs to a run."""
+        for target_id in self._ids_by_run.pop(run, ()):
+            del self._targets[target_id]
+            self._quiet_ids.discard(target_id)
+
+    def catch_up(self) -> None:
+        """Takes in the quiet chunks that have come so far. Wakes nobody, so a host function may call it."""
+        while self._inbox and self._inbox[0].is_quiet:
+            self._take_in(self._inbox.popleft())
+
+    def _listen(self, events: list[Event]) -> None:
+        """Called on the engine's thread, once a step."""
+        is_quiet = all(map(self._is_quiet, events))
+        self._inbox.append(_Batch(time.monotonic_ns(), events, is_quiet))
+        if not self._is_delivery_posted and (not is_quiet or len(self._inbox) >= _MAX_QUIET_BATCHES):
+            self._is_delivery_posted = True
+            self._executor.post(self._deliver)
+
+    def _is_quiet(self, event: Event) -> bool:
+        return type(event) is Chunk and event.generation_id in self._quiet_ids
+
+    def _deliver(self) -> None:
+        self._is_delivery_posted = False  # before the inbox is emptied: what comes in between is posted again
+        runs: dict[Run, None] = {}
+        while self._inbox:
+            runs.update(self._take_in(self._inbox.popleft()))
+        for run in runs:
+            run.wake()
+
+    def _take_in(self, batch: _Batch) -> dict[Run, None]:
+        """Hands a step's events to their targets; the runs concerned."""
+        runs: dict[Run, None] = {}
+        for event in batch.events:
+            if isinstance(event, EngineStopped):
+                self._on_stop(event.error)
+                continue
+            target = self._targets.get(_TARGET_IDS[type(event)](event))
+            if target is not None:
+                target.handle(event, batch.at_ns)
+                runs[target.run] = None
+        return runs
+
+
+class _Batch(NamedTuple):
+    """What one step of the engine produced."""
+
+    at_ns: int
+    events: list[Event]
+    is_quiet: bool

@@ -1,0 +1,146 @@
+"""What a run can wait for, and the one wait that it may be in. Lives on the executor's thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import Protocol
+
+from tartlet.errors import DeadlockError
+from tartlet.runtime.handles import HandleTable
+from tartlet_engine.api import EngineError
+
+
+class EventStatus(Enum):
+    """Whether something to wait for has happened."""
+
+    PENDING = auto()
+    READY = auto()
+    SPENT = auto()  # all that it announced has been read: it can never become ready again
+
+
+class Timer(Protocol):
+    """What `Clock.at` gives."""
+
+    def cancel(self) -> None:
+        """Makes it not happen."""
+        ...
+
+
+class Clock(Protocol):
+    """The executor, as far as events need it."""
+
+    def at(self, deadline_ns: int, action: Callable[[], None]) -> Timer:
+        """Calls `action` at that time of `time.monotonic_ns`, on the executor's thread."""
+        ...
+
+
+class Event:
+    """Something to wait for. Level-triggered: it stays ready until its owner says otherwise."""
+
+    __slots__ = ("error", "number", "status", "timer")
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.status = EventStatus.PENDING
+        self.error: EngineError | None = None
+        self.timer: Timer | None = None
+
+
+class EventTable:
+    """The events of one run, and the `poll` in which its fiber is suspended, if it is.
+
+    Args:
+        handles: The run's handles; events are among them.
+        clock: Where timers are set.
+        resume: Completes the suspended `poll` with the numbers of the ready events.
+    """
+
+    def __init__(self, handles: HandleTable, clock: Clock, resume: Callable[[list[int]], None]) -> None:
+        self._handles = handles
+        self._clock = clock
+        self._resume = resume
+        self._waiting: Sequence[Event] | None = None
+        self._timeout: Timer | None = None
+        self._timers: dict[int, Timer] = {}
+
+    def add(self) -> Event:
+        """A new pending event."""
+        event = Event()
+        event.number = self._handles.add(event)
+        return event
+
+    def add_timer(self, delay_ns: int) -> Event:
+        """A new event that becomes ready after a delay."""
+        event = self.add()
+
+        def ring() -> None:
+            self._timers.pop(event.number, None)
+            self.set_ready(event)
+            self.wake()
+
+        event.timer = self._timers[event.number] = self._clock.at(time.monotonic_ns() + delay_ns, ring)
+        return event
+
+    def get(self, number: int) -> Event:
+        """The event of that number. Raises InvalidHandleError."""
+        return self._handles.get(number, Event)
+
+    def set_ready(self, event: Event, error: EngineError | None = None) -> None:
+        """Marks an event as ready; call `wake` when all that happened at the same time is marked."""
+        event.status = EventStatus.READY
+        event.error = error
+
+    def drop(self, event: Event) -> None:
+        """Frees an event."""
+        self._handles.discard(event.number)
+        if event.timer is not None and self._timers.pop(event.number, None):
+            event.timer.cancel()
+
+    def poll(self, numbers: list[int], timeout_ns: int | None) -> list[int] | None:
+        """The ready ones among the events, or None if the fiber now has to wait.
+
+        Raises InvalidHandleError, or DeadlockError for a wait that could never end.
+        """
+        events = [self.get(number) for number in numbers]
+        ready = [event.number for event in events if event.status is EventStatus.READY]
+        if ready or timeout_ns == 0:
+            return ready
+        if timeout_ns is None and all(event.status is EventStatus.SPENT for event in events):
+            raise DeadlockError(
+                "the program waits, without a timeout, for nothing that could still happen",
+                hint="Wait for a generation or a timer that is under way, or give the wait a timeout.",
+            )
+        self._waiting = events
+        if timeout_ns is not None:
+            self._timeout = self._clock.at(time.monotonic_ns() + timeout_ns, self._time_out)
+        return None
+
+    def wake(self) -> None:
+        """Ends the wait if one of its events is ready."""
+        if self._waiting is not None:
+            ready = [event.number for event in self._waiting if event.status is EventStatus.READY]
+            if ready:
+                self._end_wait(ready)
+
+    def clear(self) -> None:
+        """Cancels every timer, and forgets the wait."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._waiting = None
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
+
+    def _time_out(self) -> None:
+        self._timeout = None
+        self._end_wait([])
+
+    def _end_wait(self, ready: list[int]) -> None:
+        self._waiting = None
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
+        self._resume(ready)

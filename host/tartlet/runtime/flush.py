@@ -1,0 +1,27 @@
+"""The flush of a context: an operation that only tells when it is done."""
+
+from __future__ import annotations
+
+from tartlet.runtime.context import ContextState
+from tartlet_engine.api import Event, Failed, FlushContext
+
+
+class FlushOperation:
+    """A flush under way, and the event by which the program waits for it."""
+
+    def __init__(self, context: ContextState) -> None:
+        self.run = context.run
+        self.event = self.run.events.add()
+        self._operation_id = self.run.link.new_id()
+        self.run.link.register(self._operation_id, self)
+        self.run.link.submit(FlushContext(context.context_id, self._operation_id))
+
+    def handle(self, event: Event, at_ns: int) -> None:
+        """Takes in that it is done, or has failed."""
+        self.run.link.unregister(self._operation_id)
+        self.run.events.set_ready(self.event, event.error if isinstance(event, Failed) else None)
+
+
+def start_flush(context: ContextState) -> int:
+    """Begins to compute what was appended to the context; the number of the event that becomes ready at its end."""
+    return FlushOperation(context).event.number

@@ -1,0 +1,32 @@
+"""A model that a program has opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tartlet.runtime.refusal import invalid_argument, refusal
+from tartlet_engine.api import ErrorCode, ModelInfo, ModelText
+
+
+class ModelHandle:
+    """One opened model: its facts and its text side."""
+
+    def __init__(self, info: ModelInfo, text: ModelText) -> None:
+        self.info = info
+        self.text = text
+
+    def check_tokens(self, token_ids: Sequence[int], what: str = "token") -> None:
+        """Raises a refusal unless all are ids of the vocabulary. O(n), some 10 ns each."""
+        if token_ids and max(token_ids) >= self.info.vocabulary_size:
+            position, token_id = next((i, t) for i, t in enumerate(token_ids) if t >= self.info.vocabulary_size)
+            raise invalid_argument(
+                f"{what} {token_id} at position {position} is not below {self.info.vocabulary_size:,}, "
+                f"the vocabulary size of {self.info.name}"
+            )
+
+    def check_chat(self) -> None:
+        """Raises a refusal if the model has no chat template."""
+        if "chat" not in self.info.features:
+            raise refusal(
+                ErrorCode.UNSUPPORTED, f"{self.info.name} has no chat template", "Fill the context with text instead."
+            )

@@ -1,0 +1,48 @@
+"""A program that is ready to run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from tartlet.wasm.linker import LinkedComponent
+
+SourceFile: TypeAlias = str | dict[str, str]
+"""The text of a file, or `{"text": text, "code": base64 of compiled code}`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A program that a host has loaded; any number of runs can be started of it.
+
+    `Host.load` makes it, and it runs on that host only.
+    """
+
+    name: str
+    digest: str
+    """SHA-256, in hexadecimal, of the component, or of the source files and the runner that runs them."""
+    kind: Literal["component", "source"]
+    linked: LinkedComponent = field(repr=False)
+    """The component that runs it: its own, or the runner's."""
+    main: str = ""
+    """For source: the module that is run."""
+    files_json: str = field(default="", repr=False)
+    """For source: its files, as the runner takes them."""
+
+    def runner_json(self, input_json: str) -> str | None:
+        """What `source.program` gives a runner; None for a component."""
+        if self.kind == "component":
+            return None
+        return f'{{"main":{json.dumps(self.main)},"files":{self.files_json},"input":{input_json}}}'
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProgram:
+    """Source files that were read and not looked at further."""
+
+    name: str
+    main: str
+    files: Mapping[str, str]
+    """Texts by path relative to the program's folder, with `/`."""

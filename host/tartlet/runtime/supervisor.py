@@ -1,0 +1,142 @@
+"""Starts runs, keeps track of them, and ends them all when the host closes or the engine is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from tartlet.errors import EngineStoppedError, RunCancelledError, TartletError
+from tartlet.runtime.engine_link import EngineLink
+from tartlet.runtime.program import Program
+from tartlet.runtime.run_state import RunState
+from tartlet.runtime.services import Services
+from tartlet.runtime.spares import Spares
+from tartlet.wasm.executor import Executor
+from tartlet.wasm.fiber import Fiber
+from tartlet.wasm.linker import LinkedComponent
+from tartlet.wasm.wasm_engine import WasmEngine
+from tartlet_engine.api import EngineClient, EngineError
+
+_NUM_WORKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """How many runs there are and have been, and how they got their runners."""
+
+    live: int
+    started: int
+    spares_parked: int
+    spares_taken: int
+    spares_missed: int
+    """Runs of source that found no spare, and started a runner of their own."""
+
+
+class Supervisor:
+    """The runs of one host, on one executor, with one engine.
+
+    Thread: any, but for what says otherwise. The engine stays the owner's to close.
+    """
+
+    def __init__(self, wasm_engine: WasmEngine, client: EngineClient) -> None:
+        self.executor = Executor(wasm_engine)
+        self._workers = ThreadPoolExecutor(_NUM_WORKERS, thread_name_prefix="tartlet-worker")
+        link = EngineLink(client, self.executor, self._stop)
+        self.services = Services(self.executor, link, self._workers)
+        self._runs: set[RunState] = set()  # on the executor's thread
+        self._num_started = 0
+        self._spares: Spares | None = None
+        self._stopped: EngineStoppedError | None = None
+        self._is_closing = False
+
+    def keep_spares(self, runner: LinkedComponent, size: int) -> None:
+        """Begins to keep runners parked for runs of source."""
+
+        def keep() -> None:
+            if self._spares is None and size and not self._is_closing:
+                self._spares = Spares(self.executor, runner, size)
+                self._spares.refill_soon()
+
+        self.executor.post(keep)
+
+    def start(self, run: RunState, program: Program, input_json: str) -> None:
+        """Begins a run. It ends at once if the engine is gone or the host is closing."""
+        self.executor.post(lambda: self._start(run, program, input_json))
+
+    def end(self, run: RunState, error: TartletError) -> None:
+        """Ends a run with an error, whatever it is doing. No effect if it has ended."""
+        self.executor.post(lambda: run.end(error))
+
+    def forget(self, run: RunState) -> None:
+        """Notes that a run has ended. On the executor's thread."""
+        self._runs.discard(run)
+
+    def call_export(self, linked: LinkedComponent, export: str, args: tuple[Any, ...], **options: Any) -> Future[Any]:
+        """Calls an export on a fiber that is no run; the future's result is the lifted one, or a TartletError."""
+        future: Future[Any] = Future()
+
+        def start() -> None:
+            Fiber(self.executor, linked, on_end=future.set_result, **options).start(export, *args)
+
+        self.executor.post(lambda: _forward_errors(future, start))
+        return future
+
+    def counts(self) -> RunCounts:
+        """How many runs there are."""
+        spares = self._spares
+        return RunCounts(
+            live=len(self._runs),
+            started=self._num_started,
+            spares_parked=spares.num_parked if spares else 0,
+            spares_taken=spares.num_taken if spares else 0,
+            spares_missed=spares.num_missed if spares else 0,
+        )
+
+    def close(self) -> None:
+        """Ends all runs as cancelled and frees what they hold; returns when the engine has been told."""
+        self._is_closing = True
+        self.executor.post(self._close_all)
+        self.executor.close()  # returns when every fiber has ended
+        self.services.link.flush()
+        self._workers.shutdown()
+
+    # ---- On the executor's thread ----
+
+    def _start(self, run: RunState, program: Program, input_json: str) -> None:
+        self._num_started += 1
+        self._runs.add(run)
+        if self._stopped is not None:
+            run.end(self._stopped)
+        elif self._is_closing:
+            run.end(_closing())
+        elif program.kind == "source" and self._spares and (spare := self._spares.take(run.limits.max_memory_bytes)):
+            spare.give_to(run)
+        else:
+            fiber = Fiber(self.executor, program.linked)
+            run.begin(fiber)
+            fiber.start("run", input_json)
+
+    def _stop(self, error: EngineError) -> None:
+        """The engine is gone, and with it everything that the runs wait for."""
+        self._stopped = EngineStoppedError(error.message, hint=error.hint)
+        for run in list(self._runs):
+            run.end(self._stopped)
+
+    def _close_all(self) -> None:
+        if self._spares is not None:
+            self._spares.close()
+        for run in list(self._runs):
+            run.end(_closing())
+
+
+def _closing() -> RunCancelledError:
+    return RunCancelledError("the host is closing")
+
+
+def _forward_errors(future: Future[Any], start: Callable[[], None]) -> None:
+    try:
+        start()
+    except TartletError as error:
+        future.set_result(error)

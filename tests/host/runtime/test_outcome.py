@@ -1,0 +1,46 @@
+import pytest
+
+from tartlet.errors import DeadlockError, GuestError, LimitExceededError
+from tartlet.limits import Limits
+from tartlet.runtime.outcome import read_outcome
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "main.py", line 3, in main\nMemoryError\n'
+
+
+def test_what_the_program_returned() -> None:
+    """An ok result is the outcome as it is."""
+    assert read_outcome((True, '{"a": 1}'), Limits()) == '{"a": 1}'
+
+
+def test_an_error_of_the_host_is_the_outcome() -> None:
+    """A fiber that was ended with an error ends the run with exactly that."""
+    error = DeadlockError("stuck")
+
+    assert read_outcome(error, Limits()) is error
+
+
+def test_the_programs_own_error_keeps_its_text() -> None:
+    """An err result is a guest error with the traceback that the program gave."""
+    outcome = read_outcome((False, "Traceback ...\nValueError: no\n"), Limits())
+
+    assert isinstance(outcome, GuestError)
+    assert outcome.message == "Traceback ...\nValueError: no"
+
+
+@pytest.mark.parametrize("last_line", ["MemoryError", "MemoryError: cannot allocate"])
+def test_a_memory_error_names_the_limit(last_line: str) -> None:
+    """A Python program that ran out of memory ends with the memory limit, and its traceback as the hint."""
+    text = TRACEBACK.replace("MemoryError", last_line)
+
+    outcome = read_outcome((False, text), Limits(max_memory_bytes=64 << 20))
+
+    assert isinstance(outcome, LimitExceededError)
+    assert (outcome.code, outcome.limit, outcome.allowed) == ("memory_limit", "max_memory_bytes", 64 << 20)
+    assert "line 3, in main" in outcome.hint
+
+
+def test_a_memory_error_in_passing_is_the_programs_own() -> None:
+    """A text that only mentions a memory error is a guest error."""
+    outcome = read_outcome((False, f"{TRACEBACK}\nDuring handling: ValueError: x"), Limits())
+
+    assert isinstance(outcome, GuestError)
