@@ -43,8 +43,9 @@ types: install-dev
 	$(BIN)/mypy -p tartlet -p tartlet_engine
 
 wheel: install-dev
-	$(BIN)/python -m tartlet.runner host/tartlet/_runner/python.wasm
-	$(BIN)/python -m build --no-isolation --outdir dist .
+	mkdir -p build/runner
+	cp "$$($(BIN)/python -c 'from tartlet import runner; print(runner.runner_component())')" build/runner/python.wasm
+	$(BIN)/python -m build --no-isolation --sdist --wheel --outdir dist .
 
 docs: install-dev
 	$(BIN)/python -m tartlet.contract docs/wit.md
@@ -76,7 +77,7 @@ $(VENV)/.installed-dev: $(VENV)/.torch pyproject.toml constraints.txt
 	@touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf build dist host/tartlet/_runner benchmarks/results
+	rm -rf build dist benchmarks/results
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

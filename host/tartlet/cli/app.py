@@ -1,0 +1,42 @@
+"""The command tree of `tartlet`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+import tartlet
+from tartlet.cli.build import build
+from tartlet.cli.check import check
+from tartlet.cli.doctor import doctor
+from tartlet.cli.errors import reporting
+from tartlet.cli.models import models_app
+from tartlet.cli.new import new
+from tartlet.cli.run import run
+
+app = typer.Typer(
+    name="tartlet",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Run sandboxed programs (inferlets) right next to a language model.",
+    epilog="Exit codes: 0 done, 1 the program failed, 2 wrong use, 3 a limit was exceeded, 4 a program or model "
+    "cannot be loaded, 70 a fault of Tartlet's own, 130 cancelled.",
+)
+for command in (run, build, check, new):
+    app.command()(reporting(command))
+app.add_typer(models_app, name="models")
+app.command()(reporting(doctor))
+
+
+@app.command()
+def version(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Print the version."""
+    typer.echo(json.dumps({"version": tartlet.__version__}) if as_json else f"tartlet {tartlet.__version__}")
+
+
+def main() -> None:
+    """Run the command line; never returns."""
+    app()

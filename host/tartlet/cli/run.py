@@ -1,0 +1,105 @@
+"""`tartlet run`: run one program on one model, and show what it does as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tartlet.cli.arguments import parse_input, parse_limits
+from tartlet.limits import Limits
+
+if TYPE_CHECKING:
+    from tartlet.cli.run_views import RunView
+    from tartlet.host import Host, Run
+    from tartlet.progress import Progress
+
+DEFAULT_MODEL = "smollm2-135m-instruct"
+
+
+def run(
+    program: Annotated[Path, typer.Argument(help="A folder, a .py file, or a component (.wasm).")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="The program's arguments: key=value. A value that is JSON counts as JSON.", metavar="KEY=VALUE"
+        ),
+    ] = None,
+    input_text: Annotated[
+        str | None, typer.Option("--input", "-i", help="The program's input: JSON, @FILE, or - for stdin.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="A name, Hugging Face id, folder or .gguf file; `tiny` needs nothing.")
+    ] = DEFAULT_MODEL,
+    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or auto.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="CPU threads of the model; all cores if not given.")] = None,
+    kv_pages: Annotated[int | None, typer.Option(help="Pages of the KV pool; by memory if not given.")] = None,
+    limit: Annotated[
+        list[str] | None, typer.Option("--limit", "-l", help="NAME=VALUE, such as tokens=2000. Repeatable.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed and input give the same run.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines, the result last.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show debug and trace log lines, too.")] = False,
+) -> None:
+    """Run a program next to the model, and stream what it prints."""
+    value = parse_input(input_text, arguments or [])
+    limits = parse_limits(limit or [])
+    from tartlet.cli.progress_bars import ProgressBars
+    from tartlet.cli.run_views import JsonView, TerminalView
+    from tartlet.host import Host
+
+    view: RunView = JsonView() if as_json else TerminalView(quiet=quiet, verbose=verbose)
+    with ProgressBars() as progress:
+        try:
+            _prepare(program, model, progress)
+            host = Host(model, dtype=dtype, threads=threads, kv_pages=kv_pages, progress=progress)
+            asyncio.run(_run(host, program, value, limits, seed, view))
+        except Exception as error:
+            view.failed(error)
+            raise
+
+
+def _prepare(program: Path, model: str, progress: Progress) -> None:
+    """Do the long set-up work of a first run here, on the main thread, where Ctrl-C ends it at once.
+
+    What is wrong with the program shows before anything is fetched for it.
+    """
+    from tartlet import models, runner
+
+    if program.suffix != ".wasm":
+        runner.PythonProgram.read(program)
+        task = "Building the Python runner"
+        runner.runner_component(lambda done: progress(task, done, 1.0))
+    models.pull(model, progress)
+
+
+async def _run(host: Host, program: Path, value: Any, limits: Limits, seed: int | None, view: RunView) -> None:
+    async with host:
+        loaded = await host.load(program)
+        run = await host.start(loaded, value, limits=limits, seed=seed)
+        with _cancelled_by_ctrl_c(run):
+            async for event in run:
+                view.event(event)
+            view.ended(await run.result())
+
+
+@contextlib.contextmanager
+def _cancelled_by_ctrl_c(run: Run) -> Iterator[None]:
+    """Let the first Ctrl-C cancel the run, which then ends like any other; the second ends the process."""
+    loop = asyncio.get_running_loop()
+
+    def cancel() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        run.cancel()
+
+    loop.add_signal_handler(signal.SIGINT, cancel)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tartlet.cli import app
+
+
+def test_a_new_program_has_its_name_in_it(tmp_path: Path) -> None:
+    """The files are there, and the README is about this very program."""
+    folder = tmp_path / "my_inferlet"
+
+    result = CliRunner().invoke(app, ["new", str(folder), "--json"])
+
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "main.py"]
+    assert json.loads(result.stdout)["name"] == "my_inferlet"
+    assert (folder / "README.md").read_text().startswith("# my_inferlet\n")
+    compile((folder / "main.py").read_text(), "main.py", "exec")
+
+
+def test_nothing_is_ever_written_over(tmp_path: Path) -> None:
+    """A folder that holds something is refused and stays as it is."""
+    (tmp_path / "precious").write_text("data")
+
+    result = CliRunner().invoke(app, ["new", str(tmp_path)])
+
+    assert result.exit_code == 2
+    assert "is there already" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+@pytest.mark.parametrize("name", ["1st", "a b", "ä", "-x"])
+def test_a_name_that_cannot_be_a_program_is_refused(tmp_path: Path, name: str) -> None:
+    """The error says what a name may be."""
+    result = CliRunner().invoke(app, ["new", "--", str(tmp_path / name)])
+
+    assert result.exit_code == 2
+    assert "no name for a program" in result.stderr
+    assert not (tmp_path / name).exists()
