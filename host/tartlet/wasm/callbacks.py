@@ -13,6 +13,7 @@ from tartlet.wasm.host_function import SUSPEND, Err, HostFunction
 from tartlet.wasm.library import ALWAYS_READY, CONTINUATION_CALLBACK, Pointer, ffi, new_error
 from tartlet.wasm.lift import Lift
 from tartlet.wasm.lower import Lower
+from tartlet.wasm.values import VALUE_WORDS
 
 if TYPE_CHECKING:
     from tartlet.wasm.fiber import Fiber
@@ -31,7 +32,8 @@ def host_function_callback(
     Its arguments are C memory. `args`, `error` and `continuation` are valid only until it returns; `results` until the
     continuation has been asked and has said "ready".
     """
-    positions = [(4 * i, lift) for i, lift in enumerate(lifts)]
+    positions = [(VALUE_WORDS * i, lift) for i, lift in enumerate(lifts)]
+    only_lift = lifts[0] if len(lifts) == 1 else None  # the most common case, 0.4 us faster
 
     def callback(
         _data: Any,
@@ -52,7 +54,10 @@ def host_function_callback(
             if fiber.num_host_calls > fiber.max_host_calls:
                 fiber.refuse_host_call()
             try:
-                value = function(fiber, *[lift(args, at, context) for at, lift in positions])
+                if only_lift is not None:
+                    value = function(fiber, only_lift(args, 0, context))
+                else:
+                    value = function(fiber, *[lift(args, at, context) for at, lift in positions])
             except Err as err:
                 value = err
             if value is SUSPEND:

@@ -27,6 +27,8 @@ share."""
 _SLICED_EVERY = 8
 """Woken fibers come first, but at least every so many turns goes to a sliced one, if there is any."""
 
+_NOT_WORTH_MEASURING_NS = 20_000
+
 _LONGEST_SLEEP_SECONDS = 3600.0  # a guest may set a timer for centuries, which locks cannot wait
 
 
@@ -51,6 +53,7 @@ class Executor:
         self._woken: deque[Fiber] = deque()
         self._sliced: deque[Fiber] = deque()
         self._num_turns = 0
+        self._charged_cpu_ns = 0
         self._is_closing = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._ticker.add(self)
@@ -108,13 +111,26 @@ class Executor:
         self._sliced.remove(fiber)
         self._woken.append(fiber)
 
+    def charge_cpu_ns(self) -> int:
+        """Take the CPU time of this thread since the last charge. Cost: one system call, 0.6 us."""
+        now_ns = time.thread_time_ns()
+        spent_ns = now_ns - self._charged_cpu_ns
+        self._charged_cpu_ns = now_ns
+        return spent_ns
+
+    def uncharged_cpu_ns(self) -> int:
+        """Tell the CPU time of this thread since the last charge."""
+        return time.thread_time_ns() - self._charged_cpu_ns
+
     # ---- The thread ----
 
     def _run(self) -> None:
         self._set_busy()
         while not (self._is_closing and not self._fibers):
-            self._run_posted()
-            self._run_due_timers()
+            if not self._posted.empty():
+                self._run_posted()
+            if self._timers.next_deadline_ns is not None:
+                self._run_due_timers()
             fiber = self._next_fiber()
             if fiber is not None:
                 self._num_turns += 1
@@ -130,18 +146,25 @@ class Executor:
         return self._sliced.popleft() if self._sliced else None
 
     def _run_posted(self) -> None:
+        began_ns = time.monotonic_ns()
         for _ in range(self._posted.qsize()):  # what these post comes after the next turn
             self._guard(self._posted.get())
+        self._leave_uncharged_since(began_ns)
 
     def _run_due_timers(self) -> None:
-        if self._timers:
-            now_ns = time.monotonic_ns()
-            while (action := self._timers.pop_due(now_ns)) is not None:
-                self._guard(action)
+        began_ns = time.monotonic_ns()
+        while (action := self._timers.pop_due(began_ns)) is not None:
+            self._guard(action)
+        self._leave_uncharged_since(began_ns)
+
+    def _leave_uncharged_since(self, began_ns: int) -> None:
+        """Charge no fiber for calls of the owner's that took long."""
+        if time.monotonic_ns() - began_ns > _NOT_WORTH_MEASURING_NS:
+            self.charge_cpu_ns()
 
     def _sleep(self) -> None:
         """Wait for a posted call or the next timer."""
-        deadline_ns = self._timers.next_deadline_ns()
+        deadline_ns = self._timers.next_deadline_ns
         timeout = None if deadline_ns is None else _seconds_until(deadline_ns)
         self.is_busy = False
         try:

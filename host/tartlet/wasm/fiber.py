@@ -78,12 +78,12 @@ class Fiber:
         self.wasi_output: Callable[[str], object] | None = None  # hears what the guest writes to stdout and stderr
         self.status = Status.NEW
         self.end_error: TartletError | None = None  # set: the guest must not go on
-        self.cpu_ns = 0  # of all turns that are over
+        self.cpu_ns = 0  # of all turns that are over, with what the executor did to give them
         self.num_host_calls = 0
         self.max_host_calls = _UNLIMITED
         self._limits = limits or FiberLimits()
-        self._turn_cpu_began = 0
         self._flag = ffi.new("char[2]")  # what the continuation looks at: "" pending, "\x01" ready
+        self._flag_address = int(ffi.cast("uintptr_t", self._flag))
         self._results: Words = None  # of the host call in which it is suspended
         self._lower: Lower | None = None
         self._timer: Timer | None = None
@@ -188,7 +188,7 @@ class Fiber:
         self._results, self._lower = results, lower
         self._flag[0] = b"\0"
         self.status = Status.SUSPENDED
-        return int(ffi.cast("uintptr_t", self._flag))
+        return self._flag_address
 
     def refuse_host_call(self) -> NoReturn:
         """End the fiber at a host call: it has been killed, or has made too many of them."""
@@ -200,7 +200,7 @@ class Fiber:
 
     def is_turn_over(self) -> bool:
         """Decide at an epoch whether the guest must yield. Ends it if it has used up its CPU time."""
-        self._check_cpu(self.cpu_ns + time.thread_time_ns() - self._turn_cpu_began)
+        self._check_cpu(self.cpu_ns + self.executor.uncharged_cpu_ns())
         return time.monotonic_ns() - self.executor.turn_began_ns > TURN_NS
 
     # ---- What the executor calls ----
@@ -210,12 +210,11 @@ class Fiber:
         if self._future is None and not self._begin():
             return
         self.status = Status.RUNNING
-        self._turn_cpu_began = time.thread_time_ns()
         is_done = lib.wasmtime_call_future_poll(self._future)
         if is_done and not self._is_calling and not self._error[0]:
             self._call_export()
             is_done = lib.wasmtime_call_future_poll(self._future)
-        self.cpu_ns += time.thread_time_ns() - self._turn_cpu_began
+        self.cpu_ns += self.executor.charge_cpu_ns()
         if is_done:
             self._finish(is_polled=True)
         elif self.status is Status.RUNNING:

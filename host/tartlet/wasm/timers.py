@@ -35,6 +35,7 @@ class Timers:
         self._heap: list[tuple[int, int, Timer]] = []
         self._serial = itertools.count()  # equal deadlines: first come, first served
         self._num_cancelled = 0
+        self.next_deadline_ns: int | None = None  # when `pop_due` has something next, at the earliest
 
     def __len__(self) -> int:
         return len(self._heap) - self._num_cancelled
@@ -43,21 +44,18 @@ class Timers:
         """Run `action` once `time.monotonic_ns()` has reached the deadline."""
         timer = Timer(self, deadline_ns, action)
         heapq.heappush(self._heap, (deadline_ns, next(self._serial), timer))
+        self._note_next()
         return timer
-
-    def next_deadline_ns(self) -> int | None:
-        """When `pop_due` has something next, at the earliest."""
-        return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now_ns: int) -> Action | None:
         """Take the next action whose time has come."""
         while self._heap and self._heap[0][0] <= now_ns:
             timer = heapq.heappop(self._heap)[2]
-            if timer.action is None:
-                self._num_cancelled -= 1
-                continue
-            action, timer.action = timer.action, None
-            return action
+            self._note_next()
+            if timer.action is not None:
+                action, timer.action = timer.action, None
+                return action
+            self._num_cancelled -= 1
         return None
 
     def note_cancelled(self) -> None:
@@ -67,3 +65,7 @@ class Timers:
             self._heap = [entry for entry in self._heap if entry[2].action is not None]
             heapq.heapify(self._heap)
             self._num_cancelled = 0
+            self._note_next()
+
+    def _note_next(self) -> None:
+        self.next_deadline_ns = self._heap[0][0] if self._heap else None
