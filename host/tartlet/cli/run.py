@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tartlet.cli.arguments import parse_input, parse_limits
+from tartlet.errors import ProgramError
 from tartlet.limits import Limits
 
 if TYPE_CHECKING:
@@ -34,7 +35,13 @@ def run(
         str | None, typer.Option("--input", "-i", help="The program's input: JSON, @FILE, or - for stdin.")
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", "-m", help="A name, Hugging Face id, folder or .gguf file; `tiny` needs nothing.")
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            envvar="TARTLET_MODEL",
+            help="A name, Hugging Face id, folder or .gguf file; `tiny` needs nothing.",
+        ),
     ] = DEFAULT_MODEL,
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or auto.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="CPU threads of the model; all cores if not given.")] = None,
@@ -72,6 +79,8 @@ def _prepare(program: Path, model: str, progress: Progress) -> None:
     """
     from tartlet import models, runner
 
+    if not program.exists():
+        raise ProgramError(f"there is no {program}", hint="Give a folder, a .py file or a component.", code="not_found")
     if program.suffix != ".wasm":
         runner.PythonProgram.read(program)
         task = "Building the Python runner"
