@@ -83,8 +83,7 @@ def _prepare(program: Path, model: str, progress: Progress) -> None:
         raise ProgramError(f"there is no {program}", hint="Give a folder, a .py file or a component.", code="not_found")
     if program.suffix != ".wasm":
         runner.PythonProgram.read(program)
-        task = "Building the Python runner"
-        runner.runner_component(lambda done: progress(task, done, 1.0))
+        runner.runner_component(progress)
     models.pull(model, progress)
 
 
