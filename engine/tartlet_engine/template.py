@@ -16,6 +16,7 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MAX_TEMPLATE_CHARS = 1 << 20
+MAX_MESSAGES = 1024  # appending one costs time by the number of those before it
 MAX_OVERHEAD_CHARS = 1 << 20  # rendered, beyond twice the length of the messages
 
 
@@ -42,6 +43,8 @@ class Template:
 
     def render(self, messages: Sequence[Mapping[str, str]], variables: Mapping[str, object]) -> str:
         """Render a conversation. Raises ChatError if the template refuses it, fails or writes too much."""
+        if len(messages) > MAX_MESSAGES:
+            raise ChatError(f"the chat would have {len(messages):,} messages, allowed are {MAX_MESSAGES:,}")
         left = MAX_OVERHEAD_CHARS + 2 * sum(len(message["content"]) for message in messages)
         pieces = []
         try:

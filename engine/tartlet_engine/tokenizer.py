@@ -60,6 +60,7 @@ class ModelTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text; special tokens written out in it become their ids."""
+        _require_utf8(text)
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
@@ -83,6 +84,7 @@ class ModelTokenizer:
         Special tokens in the text stay text. Raises ValueError if the model has no template, or its template refuses
         this order of roles or cannot be continued message by message.
         """
+        _require_utf8(text)
         return self._template.message(roles, role, text)
 
     def chat_cue(self, roles: Sequence[str]) -> list[int]:
@@ -126,6 +128,11 @@ class ModelTokenizer:
             return ChatTemplate(source, tokens, self._tokenizer, self.table)
         except ChatError as error:
             return error
+
+
+def _require_utf8(text: str) -> None:
+    """Raise ValueError for half a surrogate pair, which the tokenizers library answers with a misleading TypeError."""
+    text.encode()
 
 
 def _without_limits(tokenizer: Tokenizer) -> Tokenizer:

@@ -35,7 +35,7 @@ def sample_ids(logits: torch.Tensor, rows: list[SamplingRow]) -> list[int]:
 
 
 def warped_probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """The distribution by transformers' warpers, in our order; in float64, so that rounding puts nothing on a border."""
+    """The distribution by transformers' warpers, in our order; in float64, so that nothing is near a border."""
     warpers = LogitsProcessorList([TemperatureLogitsWarper(sampling.temperature)])
     if sampling.top_k > 0:
         warpers.append(TopKLogitsWarper(sampling.top_k))
