@@ -82,7 +82,7 @@ def _prepare(program: Path, model: str, progress: Progress) -> None:
     if not program.exists():
         raise ProgramError(f"there is no {program}", hint="Give a folder, a .py file or a component.", code="not_found")
     if program.suffix != ".wasm":
-        runner.PythonProgram.read(program)
+        runner.read_source(program)
         runner.runner_component(progress)
     models.pull(model, progress)
 
