@@ -166,7 +166,9 @@ class Host:
     async def __aenter__(self) -> Host:
         if self._supervisor is not None:
             raise ConfigError("the host is open already")
-        engine = self._given_engine or await asyncio.to_thread(self._start_engine)
+        engine = self._given_engine
+        if engine is None:
+            engine = await asyncio.to_thread(self._start_engine)
         wasm_engine = _wasm_engine()
         self._engine, self._supervisor = engine, Supervisor(wasm_engine, engine)
         wasi = wasi_interfaces()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import wasmtime
+
 from tartlet import sync
 from tartlet.testing import FakeEngine
 
@@ -21,18 +22,22 @@ _INTERFACES = {
         (export "poll" (func (param "events" (list u32)) (param "timeout-ns" (option u64)) (result (list u32))))
         (export "timer" (func (param "delay-ns" u64) (result u32)))""",
     "contexts": '(export "context" (type (sub resource)))',
+    "source": '(export "program" (func (result string)))',
 }
+_MEMORY = '(memory (core memory $libc "memory"))'
+_REALLOC = '(realloc (core func $libc "realloc"))'
 _LOWERED = {
-    "log": [("print", "(param i32 i32)", '(canon lower (func $log "print") (memory (core memory $libc "memory")))')],
+    "log": [("print", "(param i32 i32)", f'(canon lower (func $log "print") {_MEMORY})')],
     "events": [
         (
             "poll",
             "(param i32 i32 i32 i64 i32)",
-            '(canon lower (func $events "poll") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc")))',
+            f'(canon lower (func $events "poll") {_MEMORY} {_REALLOC})',
         ),
         ("timer", "(param i64) (result i32)", '(canon lower (func $events "timer"))'),
     ],
     "contexts": [("drop", "(param i32)", "(canon resource.drop $context)")],
+    "source": [],
 }
 _LIBC = """
     (core module $libc_module
@@ -82,7 +87,7 @@ def make_component(body: str, *, uses: tuple[str, ...] = (), data: str = "null",
     (core instance $main (instantiate $main_module
       (with "libc" (instance $libc)) (with "host" (instance {exports}))))
     (func (export "run") (param "input" string) (result (result string (error string)))
-      (canon lift (core func $main "run") (memory (core memory $libc "memory")) (realloc (core func $libc "realloc")))))"""
+      (canon lift (core func $main "run") {_MEMORY} {_REALLOC})))"""
     return bytes(wasmtime.wat2wasm(text))
 
 

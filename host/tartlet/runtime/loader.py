@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from tartlet import paths
 from tartlet.errors import BuildError, InvalidComponentError, ProgramError, TartletError
 from tartlet.progress import Progress
-from tartlet.runner import PythonProgram, runner_component
+from tartlet.runner import PythonSource, read_source, runner_component
 from tartlet.runtime.code_cache import CodeCache
 from tartlet.runtime.compile_job import CompileJob
 from tartlet.runtime.program import Program
@@ -73,11 +73,11 @@ class Loader:
         if isinstance(source, bytes):
             return self._load_component(source, name or "component")
         if isinstance(source, str) and "\n" in source:
-            return self._load_source(PythonProgram("main", {"main.py": source}), name or "main")
+            return self._load_source(PythonSource("main", {"main.py": source}), name or "main")
         path = Path(source).expanduser()
         name = name or path.resolve().stem
         if path.is_dir() or (path.is_file() and path.suffix == ".py"):
-            return self._load_source(PythonProgram.read(path), name)
+            return self._load_source(read_source(path), name)
         if path.is_file():
             return self._load_component(_read_component(path), name)
         raise ProgramError(
@@ -96,7 +96,7 @@ class Loader:
             self._linked[digest] = linked
         return Program(name, digest, "component", linked)
 
-    def _load_source(self, source: PythonProgram, name: str) -> Program:
+    def _load_source(self, source: PythonSource, name: str) -> Program:
         runner = self._get_runner()
         files_json = json.dumps(dict(sorted(source.files.items())))
         digest = hashlib.sha256(f"{runner.digest} {source.main} {files_json}".encode()).hexdigest()

@@ -164,6 +164,7 @@ class RunState:
         if self._fiber is not None:
             self.link.catch_up()
             self.link.submit(CloseRun(self.engine_id))
+            self.link.flush()  # before the caller hears of the end
         self.events.clear()
         self.link.unregister_run(self)
         self.handles.clear()
