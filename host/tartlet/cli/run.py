@@ -78,10 +78,13 @@ def _prepare(program: Path, model: str, progress: Progress) -> None:
     What is wrong with the program shows before anything is fetched for it.
     """
     from tartlet import models, runner
+    from tartlet.contract import contract
 
     if not program.exists():
         raise ProgramError(f"there is no {program}", hint="Give a folder, a .py file or a component.", code="not_found")
-    if program.suffix != ".wasm":
+    if program.is_file() and program.suffix != ".py":
+        contract().check_component(program.read_bytes())
+    else:
         runner.read_source(program)
         runner.runner_component(progress)
     models.pull(model, progress)
