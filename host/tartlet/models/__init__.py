@@ -16,7 +16,6 @@ from tartlet.models.store import folder_bytes
 from tartlet.progress import Progress, silent
 
 __all__ = [
-]
     "DEFAULT",
     "TINY",
     "ListedModel",
