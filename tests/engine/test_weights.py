@@ -62,6 +62,37 @@ def test_refuses_half_a_model(tiny_folder: Path, tmp_path: Path) -> None:
         load_model(tmp_path, torch.float32)
 
 
+@pytest.mark.parametrize("num_bytes", [0, 5000, 100_000])
+def test_refuses_a_damaged_file(num_bytes: int, tiny_folder: Path, tmp_path: Path) -> None:
+    """A file that was cut off is refused."""
+    shutil.copytree(tiny_folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "model.safetensors").write_bytes((tiny_folder / "model.safetensors").read_bytes()[:num_bytes])
+
+    with pytest.raises(ModelLoadError, match="cannot be read"):
+        load_model(tmp_path, torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"hidden_size": "many"}, "hidden_size"),
+        ({"hidden_size": 128}, "of the wrong shape"),
+        ({"hidden_act": "none"}, "cannot be read"),
+        ({"num_key_value_heads": 0}, "cannot be read"),
+    ],
+)
+def test_refuses_a_configuration_that_does_not_fit(
+    changes: dict[str, object], reason: str, tiny_folder: Path, tmp_path: Path
+) -> None:
+    """Settings that are no numbers, or not those of the weights, are refused."""
+    shutil.copytree(tiny_folder, tmp_path, dirs_exist_ok=True)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | changes))
+
+    with pytest.raises(ModelLoadError, match=reason):
+        load_model(tmp_path, torch.float32)
+
+
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
@@ -116,6 +147,21 @@ def test_converts_a_gguf_exactly(tmp_path: Path) -> None:
     assert tokenizer.chat_template == original_tokenizer.chat_template
     assert tokenizer.encode("Paris, 12 🍰") == original_tokenizer.encode("Paris, 12 🍰")
     assert convert_gguf(tmp_path / "tiny.gguf", folder) == folder
+
+
+def test_refuses_damaged_gguf(tmp_path: Path) -> None:
+    """A file cut off anywhere, of a later version or of an unknown architecture is refused, and leaves nothing."""
+    write_gguf(make_tiny_model(tmp_path / "source"), tmp_path / "whole.gguf")
+    whole = (tmp_path / "whole.gguf").read_bytes()
+    damaged = [whole[:length] for length in (5, 30, 9000, 20_000, 400_000)]
+    damaged += [whole[:4] + b"\x09" + whole[5:], whole.replace(b"llama", b"lxama")]
+    (tmp_path / "models").mkdir()
+    for content in damaged:
+        (tmp_path / "damaged.gguf").write_bytes(content)
+        with pytest.raises(ModelLoadError, match=r"damaged\.gguf cannot be read"):
+            convert_gguf(tmp_path / "damaged.gguf", tmp_path / "models" / "damaged")
+
+    assert list((tmp_path / "models").iterdir()) == []
 
 
 def write_gguf(folder: Path, path: Path) -> None:
