@@ -15,13 +15,16 @@ from tartlet.errors import BuildError, InvalidComponentError, ProgramError, Tart
 from tartlet.progress import Progress
 from tartlet.runner import PythonSource, read_source, runner_component
 from tartlet.runtime.code_cache import CodeCache
-from tartlet.runtime.compile_job import CompileJob
 from tartlet.runtime.program import Program
 from tartlet.runtime.supervisor import Supervisor
 from tartlet.wasm.compiler import Compiler
 from tartlet.wasm.component_check import check_component
+from tartlet.wasm.fiber import FiberLimits
 from tartlet.wasm.host_function import Interfaces
 from tartlet.wasm.linker import LinkedComponent
+
+_COMPILE_LIMITS = FiberLimits(memory_bytes=1 << 30, cpu_ns=60_000_000_000, host_calls=1_000_000)
+"""Source that is only compiled can do nothing but be big."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +111,8 @@ class Loader:
 
     def _compile_source(self, runner: LinkedComponent, main: str, files_json: str) -> str:
         """The files with their code. Raises BuildError with the syntax error."""
-        job = CompileJob(f'{{"main":{json.dumps(main)},"files":{files_json},"input":null}}')
-        result = self._supervisor.call_export(runner, "compile", (), state=job, limits=CompileJob.LIMITS).result()
+        job = _CompileJob(f'{{"main":{json.dumps(main)},"files":{files_json},"input":null}}')
+        result = self._supervisor.call_export(runner, "compile", (), state=job, limits=_COMPILE_LIMITS).result()
         if isinstance(result, TartletError):
             raise BuildError(f"the source cannot be compiled: {result.message}", hint=result.hint) from result
         is_ok, text = result
@@ -135,3 +138,20 @@ def _read_component(path: Path) -> bytes:
     if not component.startswith(b"\0asm"):
         raise InvalidComponentError(f"{path} is neither a .py file nor a WebAssembly component", code="not_a_component")
     return component
+
+
+class _CompileJob:
+    """The state of a fiber that calls the runner's `compile`."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def take_program(self) -> str:
+        """Give the program that the runner asks for."""
+        return self._program
+
+    def print(self, text: str) -> None:
+        """Ignore what is printed, such as a SyntaxWarning: it comes again in every run."""
+
+    def log(self, log: object) -> None:
+        """Ignore it, as `print` does."""

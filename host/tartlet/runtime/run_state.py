@@ -169,8 +169,8 @@ class RunState:
         self.link.unregister_run(self)
         self.handles.clear()
         self.counters.ended_ns = time.monotonic_ns()
-        self._channel.close(self.usage, outcome)
         self._on_finish(self)
+        self._channel.close(self.usage, outcome)
 
     # ---- The suspended host call ----
 
