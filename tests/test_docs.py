@@ -166,7 +166,7 @@ def test_every_public_name_of_the_sdk_is_documented() -> None:
     names = re.findall(r'^    "(\w+)",$', source, re.MULTILINE)
 
     assert names
-    assert [name for name in names if f"`{name}" not in text and f".{name}" not in text] == []
+    assert [name for name in names if not re.search(rf"[`.@]{name}\b", text)] == []
 
 
 def test_every_public_name_of_the_host_is_documented() -> None:
