@@ -85,9 +85,11 @@ def variant(payloads: dict[str, Lower | None]) -> Lower:
     expected = f"(case, payload) with a case of {', '.join(cases)}"
 
     def lower_variant(words: Words, at: int, value: Any, context: int) -> None:
-        if not isinstance(value, tuple) or len(value) != 2 or value[0] not in cases:
+        if not isinstance(value, tuple) or len(value) != 2:
             raise LoweringError(expected, value)
         name, payload = value
+        if not isinstance(name, str) or name not in cases:
+            raise LoweringError(expected, value)
         encoded, lower = cases[name]
         if lower is None and payload is not None:
             raise LoweringError("no payload", payload).inside(name)
