@@ -20,6 +20,7 @@ _EXPLANATIONS = {
     "call stack exhausted": "the program recursed too deeply",
     "out of bounds memory access": "the program used an address outside its memory",
     "wasm `unreachable` instruction executed": "the program aborted itself",
+    "resource limit exceeded: memory count too high at 2": "the program has more than one linear memory",
 }
 
 
