@@ -88,7 +88,7 @@ class Run:
         self._supervisor.end(self._state, RunCancelledError("the run was cancelled"))
 
     async def result(self) -> Any:
-        """Wait for the run's end, and gives what the program returned, decoded from JSON.
+        """Wait for the run's end, and give what the program returned, decoded from JSON.
 
         Cancelling this wait does not cancel the run. May be called any number of times.
 
@@ -200,7 +200,7 @@ class Host:
         return list(self._open().services.link.client.models.values())
 
     async def load(self, source: Loadable, *, name: str | None = None) -> Program:
-        """Load a program: compiles it, or takes it from the cache, without blocking the loop.
+        """Load a program: compile it, or take it from the cache, without blocking the loop.
 
         Args:
             source: A path to a folder with a main.py, to a .py file or to a .wasm component; the bytes of a component;

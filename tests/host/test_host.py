@@ -169,10 +169,10 @@ async def test_token_and_page_limits(engine: FakeEngine) -> None:
     async with tartlet.Host(engine=engine) as host:
         for limits, code, limit in (
             (tartlet.Limits(max_tokens=3), "token_budget", "max_tokens"),
-            (tartlet.Limits(max_kv_pages=1), "kv_limit", "max_kv_pages"),
+            (tartlet.Limits(max_kv_pages=3), "kv_limit", "max_kv_pages"),
         ):
             with pytest.raises(tartlet.LimitExceededError) as caught:
-                await host.run(ECHO, limits=limits)
+                await host.run(ECHO, {"text": "x" * 20}, limits=limits)
             assert (caught.value.code, caught.value.limit) == (code, limit)
             assert caught.value.used > caught.value.allowed
 

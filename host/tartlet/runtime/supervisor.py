@@ -27,6 +27,8 @@ class RunCounts:
 
     live: int
     started: int
+    stores: int
+    """Instances in memory: of runs and of parked runners."""
     spares_parked: int
     spares_taken: int
     spares_missed: int
@@ -88,6 +90,7 @@ class Supervisor:
         return RunCounts(
             live=len(self._runs),
             started=self._num_started,
+            stores=self.executor.num_fibers,
             spares_parked=spares.num_parked if spares else 0,
             spares_taken=spares.num_taken if spares else 0,
             spares_missed=spares.num_missed if spares else 0,
