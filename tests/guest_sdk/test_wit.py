@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -61,6 +62,25 @@ def test_the_sdk_can_be_imported_anywhere() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=guest_sources(), capture_output=True, text=True, check=True)
 
     assert done.stdout == "this needs the host, and works only in a Tartlet sandbox\nStart it with `tartlet run`.\n"
+
+
+@pytest.mark.slow
+def test_the_sdk_is_typed(bindings: Any) -> None:
+    """The SDK and the runner pass mypy --strict against the generated bindings."""
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--explicit-package-bases",
+        "--cache-dir",
+        str(bindings / "cache"),
+    ]
+    command += ["--follow-imports=silent", "-p", "tartlet_sdk", "-p", "tartlet_runner"]
+    environment = os.environ | {"MYPYPATH": f"{guest_sources()}{os.pathsep}{bindings}"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
 
 
 def test_all_public_names_exist() -> None:

@@ -22,6 +22,7 @@ def test_a_missing_tool_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_
     assert "pip install 'tartlet[build]'" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_a_failed_build_tells_why_and_leaves_nothing(tmp_path: Path) -> None:
     """The tool's log is in the error, progress is told, and neither output nor temporary files stay."""
     (tmp_path / "app.py").write_text("raise RuntimeError('no such luck')\n")

@@ -117,10 +117,10 @@ STDERR = Stderr()
 
 def install() -> None:
     """Send everything that the program prints or logs to the host."""
-    sys.stdout = sys.__stdout__ = Stdout()  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = STDERR  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = Stdout()  # type: ignore[misc, assignment]
+    sys.stderr = sys.__stderr__ = STDERR  # type: ignore[misc, assignment]
     builtins.print = print_at_once  # type: ignore[assignment]
-    warnings.showwarning = show_warning
+    warnings.showwarning = show_warning  # type: ignore[assignment]
     handler = LogHandler()
     logging.lastResort = handler
     logging.root.addHandler(handler)
