@@ -51,6 +51,10 @@ class Status(enum.Enum):
     ENDED = "ended"
 
 
+# Looking a member up in its class costs 60 ns in Python 3.11; there are several in each turn.
+_QUEUED, _RUNNING, _SLICED = Status.QUEUED, Status.RUNNING, Status.SLICED
+_SUSPENDED, _ENDED = Status.SUSPENDED, Status.ENDED
+
 Outcome = Any
 """The export's result, lifted, or the `TartletError` that ended the fiber."""
 
@@ -94,7 +98,7 @@ class Fiber:
     @property
     def is_ended(self) -> bool:
         """Whether `on_end` has been, or is being, called."""
-        return self.status is Status.ENDED
+        return self.status is _ENDED
 
     @property
     def limits(self) -> FiberLimits:
@@ -104,6 +108,7 @@ class Fiber:
     @limits.setter
     def limits(self, limits: FiberLimits) -> None:
         self._limits = limits
+        self._max_cpu_ns = _UNLIMITED if limits.cpu_ns is None else limits.cpu_ns
         if self.end_error is None:
             self.max_host_calls = _UNLIMITED if limits.host_calls is None else limits.host_calls
         if self._instance is not None and self._instance.is_open:
@@ -123,7 +128,7 @@ class Fiber:
             instance.discard()
             raise
         self._instance = instance
-        self.status = Status.QUEUED
+        self.status = _QUEUED
 
     def resume(self, value: Any = None) -> None:
         """Complete the host call in which the fiber is suspended with its result.
@@ -131,9 +136,9 @@ class Fiber:
         No effect on a fiber that was killed meanwhile or has ended: a completion may come too late. Raises
         `RuntimeError` if the fiber is in no host call.
         """
-        if self.end_error is not None or self.status is Status.ENDED:
+        if self.end_error is not None or self.status is _ENDED:
             return
-        if self.status is not Status.SUSPENDED:
+        if self.status is not _SUSPENDED:
             raise RuntimeError(f"a fiber that is {self.status.value} cannot be resumed")
         assert self._instance is not None
         if self._lower is not None:
@@ -169,18 +174,18 @@ class Fiber:
 
         A guest that runs is stopped at its next epoch or host call, within about 2 ms; nothing in it can prevent that.
         """
-        if self.end_error is not None or self.status is Status.ENDED:
+        if self.end_error is not None or self.status is _ENDED:
             return
         self.end_error = error
         self.max_host_calls = 0
-        if self.status is Status.SUSPENDED:
+        if self.status is _SUSPENDED:
             self._wake()
-        elif self.status is Status.SLICED:
+        elif self.status is _SLICED:
             self.executor.hurry(self)
-            self.status = Status.QUEUED
+            self.status = _QUEUED
         elif self.status is Status.NEW:
             self.executor.add(self)
-            self.status = Status.QUEUED
+            self.status = _QUEUED
         self.linked.wasm_engine.advance_epoch()  # not at the next tick: now
 
     # ---- What callbacks call, while the guest runs ----
@@ -189,7 +194,7 @@ class Fiber:
         """Leave the guest in its host call. Returns the address of the flag for its continuation."""
         self._results, self._lower = results, lower
         self._flag[0] = b"\0"
-        self.status = Status.SUSPENDED
+        self.status = _SUSPENDED
         return self._flag_address
 
     def refuse_host_call(self) -> NoReturn:
@@ -202,7 +207,9 @@ class Fiber:
 
     def is_turn_over(self) -> bool:
         """Decide at an epoch whether the guest must yield. Ends it if it has used up its CPU time."""
-        self._check_cpu(self.cpu_ns + self.executor.uncharged_cpu_ns())
+        cpu_ns = self.cpu_ns + self.executor.uncharged_cpu_ns()
+        if cpu_ns > self._max_cpu_ns:
+            self._exceed_cpu(cpu_ns)
         return time.monotonic_ns() - self.executor.turn_began_ns > TURN_NS
 
     # ---- What the executor calls ----
@@ -216,24 +223,25 @@ class Fiber:
                 return
             assert instance is not None
             instance.open(self, self._limits.memory_bytes)
-        self.status = Status.RUNNING
+        self.status = _RUNNING
         is_done = instance.poll()
         self.cpu_ns += self.executor.charge_cpu_ns()
         if is_done:
             self._finish(self._close())
-        elif self.status is Status.RUNNING:
-            self.status = Status.SLICED
+        elif self.status is _RUNNING:
+            self.status = _SLICED
             self.executor.slice(self)
-        else:
-            self._check_cpu(self.cpu_ns)
+        elif self.cpu_ns > self._max_cpu_ns:
+            self._exceed_cpu(self.cpu_ns)
 
     # ---- Steps of a life ----
 
     def _wake(self) -> None:
-        self._cancel_timer()
+        if self._timer is not None:
+            self._cancel_timer()
         self._results = None
         self._flag[0] = b"\x01"
-        self.status = Status.QUEUED
+        self.status = _QUEUED
         self.executor.wake(self)
 
     def _cancel_timer(self) -> None:
@@ -246,14 +254,9 @@ class Fiber:
         lib.wasmtime_component_val_delete(self._results)
         ffi.memmove(self._results, bytes(8 * VALUE_WORDS), 8 * VALUE_WORDS)
 
-    def _check_cpu(self, cpu_ns: int) -> None:
-        allowed_ns = self._limits.cpu_ns
-        if allowed_ns is not None and cpu_ns > allowed_ns:
-            self.end(
-                LimitExceededError(
-                    "cpu_limit", limit="max_cpu_ms", used=-(-cpu_ns // NS_PER_MS), allowed=allowed_ns // NS_PER_MS
-                )
-            )
+    def _exceed_cpu(self, cpu_ns: int) -> None:
+        used_ms, allowed_ms = -(-cpu_ns // NS_PER_MS), self._max_cpu_ns // NS_PER_MS
+        self.end(LimitExceededError("cpu_limit", limit="max_cpu_ms", used=used_ms, allowed=allowed_ms))
 
     def _close(self) -> Outcome:
         """Free the instance and say how it ended: what killed it counts more than what came of it."""
@@ -278,7 +281,7 @@ class Fiber:
         self._instance = None
         self._cancel_timer()
         self.wasi = None
-        self.status = Status.ENDED
+        self.status = _ENDED
         self.executor.discard(self)
         on_end, self.on_end = self.on_end, None
         if on_end is not None:
