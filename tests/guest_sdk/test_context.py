@@ -71,5 +71,6 @@ def test_wrong_arguments_are_named(stub: Any, call: Callable[[Context], Any], me
 def test_max_tokens_adds_to_the_stop_condition(stub: Any) -> None:
     """`max_tokens=` and `stop=` are both reasons to stop."""
     generation = Model.default().context().generate(stop=max_tokens(9), max_tokens=5)
+    generation.close()
 
     assert generation._stop.max_tokens == 5

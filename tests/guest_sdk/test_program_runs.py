@@ -209,6 +209,28 @@ def main():
     )
 
 
+def test_logging_can_be_configured(sandbox: Any) -> None:
+    """`logging.basicConfig` sets level and format, as everywhere."""
+    program = """
+import logging
+
+@inferlet
+def main():
+    logging.basicConfig(level=logging.DEBUG, format="[%(levelname)s] %(message)s")
+    logging.debug("shown")
+"""
+    assert sandbox.output(program) == ("", [("debug", "[DEBUG] shown")])
+
+
+def test_a_forgotten_await_is_told(sandbox: Any) -> None:
+    """A generation that nobody awaits does nothing, and says so."""
+    program = "@inferlet\nasync def main():\n    Model.default().context().generate()\n"
+
+    assert sandbox.output(program)[1] == [
+        ("warn", "main.py:5: RuntimeWarning: a generation was never awaited or iterated, so it never started")
+    ]
+
+
 def test_big_output_arrives_whole(sandbox: Any) -> None:
     """A text of any size goes through, and so does one that is no UTF-8."""
     text, _ = sandbox.output("@inferlet\ndef main():\n    print('é' * 100_000, end='\\ud800')")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncIterator, Coroutine, Generator
 from typing import TYPE_CHECKING, Any
 
@@ -84,9 +85,16 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
 
     def close(self) -> None:
         """Drop it, whatever its state."""
+        self._has_started = True
         if self._coroutine is not None:
             self._coroutine.close()
         self._drop()
+
+    def __del__(self) -> None:
+        if not self._has_started:
+            warnings.warn(
+                "a generation was never awaited or iterated, so it never started", RuntimeWarning, stacklevel=2
+            )
 
     async def _whole(self) -> Draft:
         self._start(streaming=False)
