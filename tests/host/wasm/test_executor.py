@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -145,3 +147,30 @@ def test_close_ends_all_fibers(wasm_engine: WasmEngine, guests: Guests, ops_text
     with pytest.raises(RunCancelledError):
         Fiber(executor, linked).start("spin")
     assert not [thread for thread in threading.enumerate() if thread.name == "closing"]
+
+
+def test_interpreter_exit_beside_a_spinning_guest() -> None:
+    """A program that ends without closing its executor ends all the same, while a guest spins and another waits."""
+    program = """if True:
+        import threading
+        from wasmtime.component import Component
+        from tartlet.wasm.executor import Executor
+        from tartlet.wasm.fiber import Fiber
+        from tartlet.wasm.linker import LinkedComponent
+        from tartlet.wasm.wasm_engine import process_engine
+        engine = process_engine()
+        text = '''(component
+          (core module $m (func (export "spin") (loop $forever (br $forever))))
+          (core instance $i (instantiate $m))
+          (func (export "spin") (canon lift (core func $i "spin"))))'''
+        linked = LinkedComponent(engine, Component(engine.engine, text), {})
+        executor = Executor(engine)
+        started = threading.Event()
+        executor.post(lambda: (Fiber(executor, linked, on_end=print).start("spin"), started.set()))
+        started.wait()
+        print("main ends")
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout.splitlines() == ["main ends", "the host is closing"]
+    assert done.stderr == ""
