@@ -189,7 +189,7 @@ class Executor:
         """Run a call whose exception must not take the thread, and with it every run, down."""
         try:
             call()
-        except Exception:
+        except BaseException:
             logger.exception("a call on the executor's thread failed")
 
     def _begin_closing(self) -> None:

@@ -121,6 +121,7 @@ class Fiber:
         fit, `RunCancelledError` if the executor is closed.
         """
         assert self.status is Status.NEW
+        assert self.executor.is_current
         instance = Instance(self.linked, export, args)
         try:
             self.executor.add(self)
@@ -174,6 +175,7 @@ class Fiber:
 
         A guest that runs is stopped at its next epoch or host call, within about 2 ms; nothing in it can prevent that.
         """
+        assert self.executor.is_current
         if self.end_error is not None or self.status is _ENDED:
             return
         self.end_error = error

@@ -131,21 +131,27 @@ def test_several_executors(wasm_engine: WasmEngine, guests: Guests, ops_text: st
 
 
 def test_close_ends_all_fibers(wasm_engine: WasmEngine, guests: Guests, ops_text: str) -> None:
-    """Closing ends spinning, suspended and queued fibers as cancelled, and then the thread; nothing starts after."""
+    """Closing ends spinning, suspended and queued fibers as cancelled, and then the thread; no other starts."""
     linked = guests.link(ops_text, {"test:host/ops": {"later": lambda _fiber, _x: SUSPEND}})
     executor = Executor(wasm_engine, "closing")
     outcomes: list[Any] = []
+    refusals: list[str] = []
+
+    def start_another(outcome: Any) -> None:
+        outcomes.append(outcome)
+        with pytest.raises(RunCancelledError) as caught:
+            Fiber(executor, linked).start("spin")
+        refusals.append(caught.value.message)
 
     def start() -> None:
         for export, args in (("spin", ()), ("sum-later", (1,)), ("spin", ())):
-            Fiber(executor, linked, on_end=outcomes.append).start(export, *args)
+            Fiber(executor, linked, on_end=start_another).start(export, *args)
 
     executor.post(start)
     executor.close()
 
     assert [type(outcome) for outcome in outcomes] == [RunCancelledError] * 3
-    with pytest.raises(RunCancelledError):
-        Fiber(executor, linked).start("spin")
+    assert refusals == ["the executor is closed"] * 3
     assert not [thread for thread in threading.enumerate() if thread.name == "closing"]
 
 
