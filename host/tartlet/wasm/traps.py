@@ -16,8 +16,10 @@ _BAD_HANDLE = re.compile(
 )
 _MEMORY_REFUSED = re.compile(r"memory minimum size of (\d+) pages exceeds memory limits")
 
+_STACK_EXHAUSTED = "call stack exhausted"
+
 _EXPLANATIONS = {
-    "call stack exhausted": "the program recursed too deeply",
+    _STACK_EXHAUSTED: "the program recursed too deeply",
     "out of bounds memory access": "the program used an address outside its memory",
     "wasm `unreachable` instruction executed": "the program aborted itself",
     "resource limit exceeded: memory count too high at 2": "the program has more than one linear memory",
@@ -42,7 +44,8 @@ def error_from_trap(text: str, *, memory_limit: int | None, is_memory_full: bool
     message = "\n".join([message, *_frames(text)])
     if is_memory_full and memory_limit is not None:
         return _memory_error(memory_limit, memory_limit, f"It ended with: {message}")
-    hint = "" if memory_limit is None else f"Possibly out of memory: the run may use {memory_limit:,} bytes."
+    may_be_memory = memory_limit is not None and reason != _STACK_EXHAUSTED
+    hint = f"Possibly out of memory: the run may use {memory_limit:,} bytes." if may_be_memory else ""
     return GuestTrapError(message, hint=hint)
 
 

@@ -82,3 +82,11 @@ def test_trap_of_a_limited_run() -> None:
 
     assert isinstance(found, GuestTrapError)
     assert found.hint.startswith("Possibly out of memory")
+
+
+def test_recursion_is_not_taken_for_lack_of_memory() -> None:
+    """A guest whose stack is exhausted is not told about memory, however little it may use."""
+    found = error(TRAP.format(reason="call stack exhausted"), memory_limit=1 << 20)
+
+    assert isinstance(found, GuestTrapError)
+    assert found.hint == ""
