@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
+
 from tartlet_engine.tokenizer import ModelTokenizer
 
 pytestmark = pytest.mark.model
@@ -49,19 +50,43 @@ def prompts(real_folder: Path) -> list[list[int]]:
 
 
 @pytest.fixture(scope="module")
-def expected(prompts: list[list[int]], real_folder: Path, reference: Callable[..., list[int]]) -> list[list[int]]:
-    """transformers' greedy continuations."""
-    return [reference(prompt, NUM_TOKENS, real_folder) for prompt in prompts]
+def plain_model(real_folder: Path) -> Any:
+    """The model as transformers loads it."""
+    return AutoModelForCausalLM.from_pretrained(real_folder, dtype=torch.float32).eval()
+
+
+@pytest.fixture(scope="module")
+def expected(prompts: list[list[int]], plain_model: Any) -> list[list[int]]:
+    """transformers' own greedy continuations, of all prompts in one batch padded on the left."""
+    longest = max(map(len, prompts))
+    token_ids = torch.tensor([[0] * (longest - len(prompt)) + prompt for prompt in prompts])
+    mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+    output = plain_model.generate(
+        token_ids, attention_mask=mask, max_new_tokens=NUM_TOKENS, do_sample=False, eos_token_id=None
+    )
+    continuations: list[list[int]] = output[:, longest:].tolist()
+    return continuations
+
+
+def check_alone(numbers: range, prompts: list[list[int]], expected: list[list[int]], driver: Any) -> None:
+    run_id = driver.open_run()
+    for number in numbers:
+        generation = driver.generate(driver.create(run_id, prompts[number]), max_tokens=NUM_TOKENS)
+        driver.settle()
+        assert driver.tokens(generation) == expected[number]
 
 
 def test_greedy_alone(prompts: list[list[int]], expected: list[list[int]], tiny_engine: Any, real_folder: Path) -> None:
-    """Each prompt by itself gives transformers' tokens."""
-    driver = tiny_engine(real_folder, max_batch_tokens=512)
-    run_id = driver.open_run()
-    for prompt, tokens in zip(prompts, expected, strict=True):
-        generation = driver.generate(driver.create(run_id, prompt), max_tokens=NUM_TOKENS)
-        driver.settle()
-        assert driver.tokens(generation) == tokens
+    """Prompts by themselves give transformers' tokens: every fifth here."""
+    check_alone(range(4, 20, 5), prompts, expected, tiny_engine(real_folder, max_batch_tokens=512))
+
+
+@pytest.mark.stress
+def test_greedy_alone_all(
+    prompts: list[list[int]], expected: list[list[int]], tiny_engine: Any, real_folder: Path
+) -> None:
+    """The same for all twenty."""
+    check_alone(range(20), prompts, expected, tiny_engine(real_folder, max_batch_tokens=512))
 
 
 def test_greedy_in_a_crowd_with_chunked_prefill(
@@ -80,11 +105,8 @@ def test_greedy_in_a_crowd_with_chunked_prefill(
     assert [driver.tokens(generation) for generation in generations] == expected
 
 
-def test_logits(prompts: list[list[int]], tiny_engine: Any, real_folder: Path) -> None:
+def test_logits(prompts: list[list[int]], plain_model: Any, tiny_engine: Any, real_folder: Path) -> None:
     """The logits after each prompt, computed in chunks, are within 1e-4 of a dense forward pass."""
-    from transformers import AutoModelForCausalLM
-
-    model = AutoModelForCausalLM.from_pretrained(real_folder, dtype=torch.float32).eval()
     driver = tiny_engine(real_folder, max_batch_tokens=40)
     run_id = driver.open_run()
     contexts = [driver.create(run_id, prompt) for prompt in prompts]
@@ -94,7 +116,7 @@ def test_logits(prompts: list[list[int]], tiny_engine: Any, real_folder: Path) -
 
     for context, prompt in zip(contexts, prompts, strict=True):
         with torch.inference_mode():
-            dense = model(torch.tensor([prompt]), logits_to_keep=1).logits[0, -1]
+            dense = plain_model(torch.tensor([prompt]), logits_to_keep=1).logits[0, -1]
         torch.testing.assert_close(driver.logits(context), dense, atol=1e-4, rtol=0)
 
 
