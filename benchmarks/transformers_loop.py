@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, DynamicCache
+from transformers.generation.streamers import BaseStreamer
 from transformers.utils import logging
 
 
@@ -37,21 +38,32 @@ class TransformersLoop:
             tokens.tolist()  # somebody wants to have them
         return len(prompts) * (num_tokens - 1) / (time.monotonic() - began)
 
-    @torch.inference_mode()
     def generate_rate(self, prompts: list[list[int]], num_tokens: int) -> float:
         """Tokens per second after the first of each, by `generate`."""
-        first, all_ = (self._generate_seconds(prompts, length) for length in (1, num_tokens))
-        return len(prompts) * (num_tokens - 1) / (all_ - first)
-
-    def _generate_seconds(self, prompts: list[list[int]], num_tokens: int) -> float:
         ids = torch.tensor(prompts)
         lengths = {"max_new_tokens": num_tokens, "min_new_tokens": num_tokens}
-        began = time.monotonic()
-        self._model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, pad_token_id=0, **lengths)
-        return time.monotonic() - began
+        clock = _Clock()
+        self._model.generate(
+            ids, attention_mask=torch.ones_like(ids), do_sample=False, pad_token_id=0, streamer=clock, **lengths
+        )
+        first, last = clock.times[1], clock.times[-1]  # the prompt comes before the first token
+        return len(prompts) * (num_tokens - 1) / (last - first)
 
     def _next_tokens(self, ids: torch.Tensor, cache: DynamicCache) -> torch.Tensor:
         """Compute int64[B, T] and choose greedily: int64[B, 1]."""
         output = self._model(input_ids=ids, cache=cache, use_cache=True, logits_to_keep=1)
         chosen: torch.Tensor = output.logits[:, -1].argmax(-1, keepdim=True)
         return chosen
+
+
+class _Clock(BaseStreamer):  # type: ignore[misc]
+    """Notes when `generate` has the prompt, and when it has each step's tokens."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def put(self, value: torch.Tensor) -> None:
+        self.times.append(time.monotonic())
+
+    def end(self) -> None:
+        pass
