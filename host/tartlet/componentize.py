@@ -89,5 +89,5 @@ def _reason(log: str, status: int) -> str:
     begin, end = ERROR_MARKS
     _, found, rest = log.partition(begin)
     if found:
-        return rest.partition(end)[0]
+        return rest.partition(end)[0].strip()
     return f"{TOOL} failed with status {status}:\n{log[-LOG_TAIL:].strip()}"

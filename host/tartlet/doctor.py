@@ -56,7 +56,7 @@ def examine(progress: Progress = silent) -> list[Finding]:
         "transformers": lambda: _package("transformers"),
         "componentize-py": _build_tool,
         "machine": _machine,
-        "home": lambda: _folder("home", paths.home()),
+        "home": lambda: _folder("home", paths.folder(".")),
         "models": lambda: _folder("models", paths.models_folder()),
         "components": lambda: _folder("components", paths.components_folder()),
         "runners": lambda: _folder("runners", paths.runners_folder()),
@@ -98,7 +98,6 @@ def _machine() -> Finding:
 
 
 def _folder(name: str, folder: Path) -> Finding:
-    folder.mkdir(parents=True, exist_ok=True)
     size_bytes = models.folder_bytes(folder)
     free_bytes = shutil.disk_usage(folder).free
     detail = f"{folder}: {size_bytes / 1e6:,.0f} MB"

@@ -84,5 +84,5 @@ def test_a_program_that_does_not_compile_is_not_built(tmp_path: Path) -> None:
 
     with pytest.raises(BuildError) as caught:
         build_component(tmp_path / "wrong.py", tmp_path / "out.wasm")
-    assert caught.value.message == '  File "wrong.py", line 1\n    def f(:\n          ^\nSyntaxError: invalid syntax'
+    assert caught.value.message == 'File "wrong.py", line 1\n    def f(:\n          ^\nSyntaxError: invalid syntax'
     assert not (tmp_path / "out.wasm").exists()

@@ -47,7 +47,8 @@ class Compiler:
             component = self._load(path)
             if component is None:
                 component = self._compile(data)
-                self._store(path, component)
+                with suppress(OSError):  # a disk that is full or read-only is no reason to fail
+                    self._store(path, component)
             return component
 
     def cache_path(self, data: bytes) -> Path:

@@ -106,3 +106,13 @@ def test_several_processes(wasm_engine: WasmEngine, tmp_path: Path) -> None:
 
     assert [process.wait() for process in processes] == [0, 0, 0]
     assert len(list(tmp_path.iterdir())) <= 1
+
+
+def test_a_folder_that_cannot_be_written_to(wasm_engine: WasmEngine, tmp_path: Path) -> None:
+    """What was compiled is used though it cannot be kept: a full disk ends no run."""
+    steps = Steps()
+    compiler = Compiler(wasm_engine, tmp_path / "absent", steps)
+    compiler.compile(COMPONENT)
+    compiler.compile(COMPONENT)
+
+    assert len(steps.seen) == 4
