@@ -69,7 +69,7 @@ def test_a_forgotten_await_is_told(stub: Any) -> None:
     each.close()
 
     assert repr(each) == "<Generation, given up>"
-    with pytest.raises(AttributeError, match="a Generation has no text, its Draft has: write `draft = await"):
+    with pytest.raises(AttributeError, match=r"a Generation has no text, its Draft has\nWrite `draft = await"):
         each.text  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match="a Generation has no attribute 'words'"):
         each.words  # type: ignore[attr-defined]  # noqa: B018

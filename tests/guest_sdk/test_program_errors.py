@@ -139,6 +139,20 @@ def test_an_error_can_hold_any_text(sandbox: Any) -> None:
     assert len(message) < 20_000
 
 
+def test_a_forgotten_await_ends_at_the_authors_line(sandbox: Any) -> None:
+    """It says what to write."""
+    program = """
+@inferlet
+def main():
+    return Model.default().context().generate().text
+"""
+    last = sandbox.failure(program).splitlines()[-3:]
+
+    assert last[0].strip().startswith("^^^")
+    assert last[1].endswith("a Generation has no text, its Draft has")
+    assert last[2] == "Write `draft = await generation`."
+
+
 def test_a_timeout_ends_at_the_authors_line(sandbox: Any) -> None:
     """How asyncio gives up what it waited for is left out."""
     program = """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tartlet_sdk import event_loop, wit
 from tartlet_sdk.draft import Chunk, Draft, TokenLogprobs, Usage
-from tartlet_sdk.errors import Cancelled, Unavailable
+from tartlet_sdk.errors import Cancelled, NotAwaited, Unavailable
 from tartlet_sdk.host_call import call, kebab
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
         def __getattr__(self, name: str) -> Any:
             """Say what is missing to who has forgotten the `await`."""
             if name in DRAFT_FIELDS:
-                raise AttributeError(
-                    f"a Generation has no {name}, its Draft has: write `draft = await generation` first"
-                )
+                raise NotAwaited(f"a Generation has no {name}, its Draft has", hint="Write `draft = await generation`.")
             raise AttributeError(f"a Generation has no attribute {name!r}")
 
     def cancel(self) -> None:
