@@ -93,4 +93,5 @@ def _reason(log: str, status: int) -> str:
     _, found, rest = log.partition(begin)
     if found:
         return rest.partition(end)[0].strip()
-    return f"{TOOL} failed with status {status}:\n{log[-LOG_TAIL:].strip()}"
+    log, _, _ = log.partition("\nStack backtrace:")  # of the tool's own code
+    return f"{TOOL} failed with status {status}:\n{log.strip()[-LOG_TAIL:]}"
