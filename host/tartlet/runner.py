@@ -1,7 +1,8 @@
 """Python inferlets: the runner component that runs them from source, and components built of one program.
 
 Both are made of `guest-sdk/python` and `wit/`. The runner is built once and kept under `paths.runners_folder()`, named
-by the SHA-256 of all that it is made of; a release wheel carries it ready-made.
+by the SHA-256 of all that it is made of; those used longest ago go when they take more than `MAX_BYTES`. A release
+wheel carries it ready-made.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tartlet import componentize, paths
+from tartlet.disk_cache import mark_used, shrink
 from tartlet.errors import BuildError
 from tartlet.locks import exclusive
 from tartlet.progress import Progress, silent
 
 PACKAGE = Path(__file__).parent
 PREBUILT_RUNNER = PACKAGE / "_runner" / "python.wasm"  # in a release wheel
+MAX_BYTES = 150 * 10**6
+"""The runners of some five versions."""
 GUEST_PACKAGES = ("tartlet_runner", "tartlet_sdk")
 
 
@@ -64,6 +68,8 @@ def runner_component(progress: Progress = silent) -> Path:
             if not component.is_file():
                 recipe = componentize.Recipe("runner", "tartlet_runner.app", [guest_sources()])
                 componentize.build(recipe, component, "Building the Python runner", progress)
+                shrink(component.parent, "*.wasm", MAX_BYTES)
+    mark_used(component)
     return component
 
 
