@@ -51,9 +51,10 @@ class Counters:
                 "output_limit", limit="max_output_bytes", used=self.output_bytes, allowed=self._max_output_bytes
             )
 
-    def begin_generation(self) -> None:
-        """Count a generation that starts."""
+    def begin_generation(self, num_prompt: int) -> None:
+        """Count a generation that starts on a context of `num_prompt` tokens."""
         self.generations += 1
+        self.prompt_tokens += num_prompt
         if not self._num_generating:
             self._generating_since_ns = time.monotonic_ns()
         self._num_generating += 1
@@ -70,6 +71,5 @@ class Counters:
         if not self._num_generating:
             self._generating_ns += time.monotonic_ns() - self._generating_since_ns
         if usage is not None:
-            self.prompt_tokens += usage.prompt_tokens
             self.cached_tokens += usage.cached_tokens
             self.shared_pages += usage.shared_pages

@@ -57,7 +57,7 @@ class GenerationState:
         self._unread: UnreadChunk | None = UnreadChunk()  # None: the last chunk has been read
         self._error: EngineError | None = None
         context.generation = self
-        self.run.counters.begin_generation()
+        self.run.counters.begin_generation(context.length)
         self.run.link.register(self._generation_id, self, is_quiet=not is_streaming)
         self.run.link.submit(Generate(self._generation_id, context.context_id, sampling, stop, num_logprobs))
 

@@ -10,15 +10,15 @@ USAGE = Usage(
 
 
 def test_sums_over_generations() -> None:
-    """What generations used is summed; one that failed adds nothing but itself."""
+    """What generations used is summed; one that failed adds itself and its prompt."""
     counters = Counters(None)
     for usage in (USAGE, USAGE, None):
-        counters.begin_generation()
+        counters.begin_generation(10)
         counters.end_generation(usage)
 
     assert (counters.generations, counters.prompt_tokens, counters.cached_tokens, counters.shared_pages) == (
         3,
-        20,
+        30,
         8,
         4,
     )
@@ -27,7 +27,7 @@ def test_sums_over_generations() -> None:
 def test_the_first_token_counts_once() -> None:
     """The time to the first token is that of the first of all."""
     counters = Counters(None)
-    counters.begin_generation()
+    counters.begin_generation(10)
 
     counters.add_tokens(1, counters.started_ns + 7)
     counters.add_tokens(2, counters.started_ns + 9)

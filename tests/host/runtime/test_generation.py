@@ -102,3 +102,12 @@ def test_the_end_is_counted_once(bench: Any) -> None:
 
     assert (run.usage.generations, run.usage.generated_tokens, run.usage.prompt_tokens) == (3, 9, 6)
     assert not isinstance(generations[0].event.error, Failed)
+
+
+def test_the_prompt_counts_from_the_beginning(bench: Any) -> None:
+    """A run that ends in mid-generation has used its prompt, too."""
+    run = bench.new_run()
+    generation = start(bench, run, b"x" * 2000, is_streaming=True)
+
+    assert (run.usage.generations, run.usage.prompt_tokens) == (1, 2000)
+    bench.call(generation.drop)
