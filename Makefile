@@ -48,7 +48,7 @@ wheel: install-dev
 	$(BIN)/python -m build --no-isolation --sdist --wheel --outdir dist .
 
 docs: install-dev
-	$(BIN)/python -m tartlet.contract docs/wit.md
+	$(BIN)/python -m tartlet.wit_docs docs/wit.md
 
 # The versions that the tests ran with. The torch in use may be a local build (+cpu), which an index does not know.
 constraints:

@@ -26,7 +26,7 @@ _Ids = NDArray[np.int64]
 # A row is looked at in blocks of this length first: for the chosen token by their sums, for top-k by their maxima.
 _BLOCK_LEN = 256
 # Weights, relative to the greatest, down to which top-p looks before it looks further.
-_TOP_P_FLOORS = (2.0**-8, 2.0**-12, 2.0**-16, 0.0)
+_TOP_P_FLOORS = (2.0**-8, 2.0**-11, 2.0**-14, 2.0**-17, 0.0)
 _MASK_64 = (1 << 64) - 1
 
 
@@ -53,7 +53,7 @@ def sample(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> list[Sampled | 
 
     Shape: `logits` is `float32[B, V]`, on any device, one row for each of `rows`; it is not written to.
 
-    Cost: for V = 49,152 some 6 us for a greedy row and 50 to 150 us for a sampled one.
+    Cost: for V = 49,152 5 to 8 us for a greedy row and 50 to 170 us for a sampled one.
     """
     values = logits.detach().cpu().numpy()
     assert values.shape[:-1] == (len(rows),), (values.shape, len(rows))
@@ -105,35 +105,39 @@ def _choose(logits: _Row, best: np.float32, sampling: Sampling, number: float) -
     """
     ids: _Ids | None = None  # None: all
     if 0 < sampling.top_k < len(logits):
-        ids = _largest(logits, sampling.top_k)
-        logits = logits[ids]
+        ids, logits = _keep(ids, logits, _largest(logits, sampling.top_k))
     weights = logits - best
     weights /= np.float32(sampling.temperature)
     np.exp(weights, out=weights)  # the greatest is 1
-    floor = sampling.min_p
     if sampling.top_p < 1:
-        floor = max(floor, _top_p_floor(weights, sampling.top_p))
-    if floor > 0:
-        kept = np.flatnonzero(weights >= floor)
-        weights = weights[kept]
-        ids = kept if ids is None else ids[kept]
+        ids, weights = _keep(ids, weights, _top_p(weights, sampling.top_p))
+    if sampling.min_p > 0:
+        ids, weights = _keep(ids, weights, np.flatnonzero(weights >= sampling.min_p))
     position = _invert(weights, number)
     return position if ids is None else int(ids[position])
 
 
-def _top_p_floor(weights: _Row, top_p: float) -> float:
-    """The least weight of the fewest tokens, greatest first, whose share of all weights is at least `top_p`.
+def _keep(ids: _Ids | None, values: _Row, positions: _Ids) -> tuple[_Ids, _Row]:
+    """The ids and values at some positions."""
+    return positions if ids is None else ids[positions], values[positions]
 
-    Sorts only the weights above the first of a few floors that leaves enough of them.
+
+def _top_p(weights: _Row, top_p: float) -> _Ids:
+    """Positions, ascending, of the fewest tokens, greatest first, whose share of all weights is at least `top_p`.
+
+    Sorts only the weights above the first of a few floors that leaves enough of them. Tokens that equal the least of
+    those wanted are kept.
     """
     wanted = top_p * float(_block_sums(weights)[-1])
     for floor in _TOP_P_FLOORS:
-        candidates = weights[np.flatnonzero(weights >= floor)]
+        ids = np.flatnonzero(weights >= floor)
+        candidates = weights[ids]
         if candidates.sum(dtype=np.float64) >= wanted:
             break
-    candidates = np.sort(candidates)[::-1]
-    last = int(np.searchsorted(np.cumsum(candidates, dtype=np.float64), wanted))
-    return float(candidates[min(last, len(candidates) - 1)])
+    ordered = np.sort(candidates)[::-1]
+    last = int(np.searchsorted(np.cumsum(ordered, dtype=np.float64), wanted))
+    kept: _Ids = ids[candidates >= ordered[min(last, len(ordered) - 1)]]
+    return kept
 
 
 def _invert(weights: _Row, number: float) -> int:

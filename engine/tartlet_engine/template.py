@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 import jinja2
 from jinja2.ext import Extension, loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MAX_TEMPLATE_CHARS = 1 << 20
+MAX_MESSAGES = 1024  # appending one costs time by the number of those before it
 MAX_OVERHEAD_CHARS = 1 << 20  # rendered, beyond twice the length of the messages
 
 
@@ -42,6 +43,8 @@ class Template:
 
     def render(self, messages: Sequence[Mapping[str, str]], variables: Mapping[str, object]) -> str:
         """Render a conversation. Raises ChatError if the template refuses it, fails or writes too much."""
+        if len(messages) > MAX_MESSAGES:
+            raise ChatError(f"the chat would have {len(messages):,} messages, allowed are {MAX_MESSAGES:,}")
         left = MAX_OVERHEAD_CHARS + 2 * sum(len(message["content"]) for message in messages)
         pieces = []
         try:
@@ -61,7 +64,7 @@ class Template:
 class _GenerationTag(Extension):
     """`{% generation %}`, which marks assistant text for training: it renders what it holds."""
 
-    tags: ClassVar[set[str]] = {"generation"}
+    tags = {"generation"}  # noqa: RUF012 (Jinja declares it so)
 
     def parse(self, parser: Any) -> Any:
         next(parser.stream)

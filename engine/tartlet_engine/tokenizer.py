@@ -43,7 +43,8 @@ class ModelTokenizer:
         settings = _read_json(folder / "tokenizer_config.json")
         config = _read_json(folder / "config.json")
         vocabulary = self._tokenizer.get_vocab(with_added_tokens=True)
-        size = max(int(config.get("vocab_size", 0)), max(vocabulary.values(), default=-1) + 1)
+        stated_size = config.get("vocab_size", config.get("text_config", {}).get("vocab_size", 0))
+        size = max(int(stated_size), max(vocabulary.values(), default=-1) + 1)
         self.table = TokenTable(json.loads(source), vocabulary, size)
         self.eos_token_ids = self._find_eos(settings, config, _read_json(folder / "generation_config.json"))
         self._chat = self._find_chat(folder, settings)
@@ -60,6 +61,7 @@ class ModelTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text; special tokens written out in it become their ids."""
+        _require_utf8(text)
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
@@ -83,6 +85,7 @@ class ModelTokenizer:
         Special tokens in the text stay text. Raises ValueError if the model has no template, or its template refuses
         this order of roles or cannot be continued message by message.
         """
+        _require_utf8(text)
         return self._template.message(roles, role, text)
 
     def chat_cue(self, roles: Sequence[str]) -> list[int]:
@@ -126,6 +129,11 @@ class ModelTokenizer:
             return ChatTemplate(source, tokens, self._tokenizer, self.table)
         except ChatError as error:
             return error
+
+
+def _require_utf8(text: str) -> None:
+    """Raise ValueError for half a surrogate pair, which the tokenizers library answers with a misleading TypeError."""
+    text.encode()
 
 
 def _without_limits(tokenizer: Tokenizer) -> Tokenizer:

@@ -62,10 +62,11 @@ def load_model(
     report("importing transformers", 0.0)
     from transformers import AutoConfig
 
-    config = _read_config(AutoConfig, folder)
-    model_class = servable_class(config)
+    with _refusing_damage(folder.name, "Fetch the model again"):
+        config = _read_config(AutoConfig, folder)
+        model_class = servable_class(config)
     report("reading weights", 0.3)
-    with quiet_transformers():
+    with quiet_transformers(), _refusing_damage(folder.name, "Fetch the model again"):
         model, info = model_class.from_pretrained(
             folder,
             config=config,
@@ -74,9 +75,10 @@ def load_model(
             use_safetensors=True,
             local_files_only=True,
             trust_remote_code=False,
+            ignore_mismatched_sizes=True,  # they are listed, and refused below
             output_loading_info=True,
         )
-    absent = sorted(info["missing_keys"]) + sorted(str(key) for key in info["mismatched_keys"])
+    absent = sorted(info["missing_keys"]) + sorted(name for name, *_ in info["mismatched_keys"])
     if absent:
         raise ModelLoadError(
             f"{folder} is not a whole {model_class.__name__}: {len(absent)} weights are missing or of the wrong shape, "
@@ -170,21 +172,29 @@ def _write_converted(gguf_path: Path, folder: Path, report: Progress) -> None:
 
     source = {"gguf_file": gguf_path.name, "local_files_only": True, "trust_remote_code": False}
     with quiet_transformers():
-        report("reading the tokenizer", 0.1)
-        try:
-            config = AutoConfig.from_pretrained(gguf_path.parent, **source)
+        with _refusing_damage(gguf_path.name, "It is damaged, or of a kind that transformers does not know"):
+            report("reading the tokenizer", 0.1)
+            model_class = servable_class(AutoConfig.from_pretrained(gguf_path.parent, **source))
             tokenizer = AutoTokenizer.from_pretrained(gguf_path.parent, **source)
-        except (ValueError, KeyError, NotImplementedError) as error:
-            raise ModelLoadError(f"{gguf_path.name}: transformers cannot read this GGUF file: {error}") from error
-        model_class = servable_class(config)
-        tokenizer.save_pretrained(folder)
-        report("dequantising the weights", 0.4)
-        with _gguf_bar_reported(report):
-            model = model_class.from_pretrained(
-                gguf_path.parent, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True), **source
-            )
+            report("dequantising the weights", 0.4)
+            with _gguf_bar_reported(report):
+                model = model_class.from_pretrained(
+                    gguf_path.parent, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True), **source
+                )
         report("writing the weights", 0.9)
+        tokenizer.save_pretrained(folder)
         model.save_pretrained(folder)
+
+
+@contextlib.contextmanager
+def _refusing_damage(name: str, hint: str) -> Iterator[None]:
+    """Turn whatever a parser of foreign files fails with into a ModelLoadError: struct.error, ZeroDivisionError ..."""
+    try:
+        yield
+    except (ModelLoadError, MemoryError):
+        raise
+    except Exception as error:
+        raise ModelLoadError(f"{name} cannot be read: {type(error).__name__}: {error}", hint) from error
 
 
 @contextlib.contextmanager

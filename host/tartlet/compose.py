@@ -12,8 +12,6 @@ from tartlet.errors import ConfigError, ModelError
 from tartlet.progress import Progress, silent
 from tartlet_engine.api import EngineClient, EngineConfig
 
-DTYPES = ("auto", "float32", "bfloat16")
-
 
 def start_engine(
     model: str = models.DEFAULT,
@@ -36,21 +34,19 @@ def start_engine(
         ConfigError: an argument is out of its range.
         ModelError: the model cannot be found, fetched, converted or loaded.
     """
-    if dtype not in DTYPES:
-        raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
-    for name, value in (("threads", threads), ("kv_pages", kv_pages)):
-        if value is not None and value < 1:
-            raise ConfigError(f"{name} must be at least 1, got {value}")
     folder = models.pull(model, progress)
     config = EngineConfig(model_name=model, model_path=str(folder), dtype=dtype, threads=threads, kv_pages=kv_pages)
-    task = f"Loading {model}"
-    progress(task, 0, None)
     from tartlet_engine.engine import start_engine as start
+    from tartlet_engine.weights import ModelLoadError
 
+    task = f"Loading {model}"
+    progress(task, 0, 1)
     try:
-        client = start(config)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"cannot load {model}: {error}", code="load_failed") from error
+        client = start(config, lambda _stage, done: progress(task, min(done, 0.99), 1))
+    except ModelLoadError as error:
+        raise ModelError(f"cannot load {model}: {error.message}", hint=error.hint, code="load_failed") from error
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
     progress(task, 1, 1)
     return client
 

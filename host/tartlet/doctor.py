@@ -48,26 +48,25 @@ def examine(progress: Progress = silent) -> list[Finding]:
     Nothing that goes wrong on the way raises: it becomes a finding that is not ok. Costs some seconds, most of them
     the import of torch; a minute the first time, when the runner is built.
     """
-    looks: list[Callable[[], Finding]] = [
-        lambda: Finding("tartlet", True, tartlet.__version__),
-        lambda: Finding("python", True, f"{platform.python_version()} ({sys.executable})"),
-        lambda: _package("wasmtime"),
-        lambda: _package("torch"),
-        lambda: _package("transformers"),
-        _build_tool,
-        _machine,
-        lambda: _folder("home", paths.home()),
-        lambda: _folder("models", paths.models_folder()),
-        lambda: _folder("components", paths.components_folder()),
-        lambda: _folder("runners", paths.runners_folder()),
-        _default_model,
-        lambda: _self_test(progress),
-    ]
-    return [_guarded(look) for look in looks]
+    looks: dict[str, Callable[[], Finding]] = {
+        "tartlet": lambda: Finding("tartlet", True, tartlet.__version__),
+        "python": lambda: Finding("python", True, f"{platform.python_version()} ({sys.executable})"),
+        "wasmtime": lambda: _package("wasmtime"),
+        "torch": lambda: _package("torch"),
+        "transformers": lambda: _package("transformers"),
+        "componentize-py": _build_tool,
+        "machine": _machine,
+        "home": lambda: _folder("home", paths.home()),
+        "models": lambda: _folder("models", paths.models_folder()),
+        "components": lambda: _folder("components", paths.components_folder()),
+        "runners": lambda: _folder("runners", paths.runners_folder()),
+        "default model": _default_model,
+        "self-test": lambda: _self_test(progress),
+    }
+    return [_guarded(name, look) for name, look in looks.items()]
 
 
-def _guarded(look: Callable[[], Finding]) -> Finding:
-    name = getattr(look, "__name__", "").strip("_<>").replace("_", " ")
+def _guarded(name: str, look: Callable[[], Finding]) -> Finding:
     try:
         return look()
     except TartletError as error:
@@ -99,7 +98,8 @@ def _machine() -> Finding:
 
 
 def _folder(name: str, folder: Path) -> Finding:
-    size_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    folder.mkdir(parents=True, exist_ok=True)
+    size_bytes = models.folder_bytes(folder)
     free_bytes = shutil.disk_usage(folder).free
     detail = f"{folder}: {size_bytes / 1e6:,.0f} MB"
     if not os.access(folder, os.W_OK):

@@ -6,19 +6,22 @@ import json
 
 import wit_world
 from componentize_py_types import Err
-from tartlet_runner import importer, program, snapshot
 from wit_world.imports import source
+
+from tartlet_runner import importer, program, snapshot
 
 
 class WitWorld(wit_world.WitWorld):
     """The component's exports."""
 
     def run(self, input: str) -> str:
-        """Run the program that the host gives; its input comes with it, so that the runner can wait for both in advance."""
+        """Run the program that the host gives, with the input that comes with it: a spare waits for both in here."""
         try:
             return program.run_json(source.program())
         except program.ProgramFailed as error:
             raise Err(str(error)) from None
+        except BaseException as error:  # there is no memory left for the program's text
+            raise Err(f"{type(error).__name__}: {error}") from None
 
     def compile(self) -> str:
         """Compile the files of the program that the host gives."""

@@ -10,7 +10,29 @@ import json
 import wit_world
 from componentize_py_types import Err
 from tartlet_program import PROGRAM  # type: ignore[import-not-found]
-from tartlet_runner import program, snapshot
+
+from tartlet_runner import importer, program, snapshot, tracebacks
+
+
+class NotCompiled(Exception):
+    """The build looks for the text between the two marks."""
+
+    def __str__(self) -> str:
+        return f"tartlet-build-error:\n{self.args[0]}\ntartlet-build-error-end"
+
+
+def compiled(files: dict[str, str]) -> dict[str, importer.File]:
+    """The program's files with their code. Raises `NotCompiled`, with the SyntaxError as text."""
+    for file, text in files.items():
+        if file.endswith(".py"):
+            try:
+                compile(text, file, "exec", dont_inherit=True)
+            except SyntaxError as error:
+                raise NotCompiled(tracebacks.explain(error, files, {})) from None
+    return importer.compile_files(files)
+
+
+FILES = compiled(PROGRAM["files"])
 
 
 class WitWorld(wit_world.WitWorld):
@@ -19,9 +41,11 @@ class WitWorld(wit_world.WitWorld):
     def run(self, input: str) -> str:
         """Run the program."""
         try:
-            return program.run(PROGRAM["main"], PROGRAM["files"], json.loads(input))
+            return program.run(PROGRAM["main"], FILES, json.loads(input))
         except program.ProgramFailed as error:
             raise Err(str(error)) from None
+        except BaseException as error:  # the input is no JSON, or there is no memory left for it
+            raise Err(f"{type(error).__name__}: {error}") from None
 
 
 snapshot.prepare()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import marshal
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,7 @@ RESERVED = frozenset({"componentize_py_runtime", "componentize_py_types", "tartl
 
 
 class Importer(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Finds and loads modules and packages among the files of a program. A file's name is its path in the program's folder."""
+    """Finds and loads modules among a program's files, which are named by their path in the program's folder."""
 
     def __init__(self) -> None:
         self.files: Mapping[str, File] = {}
@@ -53,9 +54,7 @@ class Importer(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         stem = fullname.replace(".", "/")
         for file, is_package in ((f"{stem}.py", False), (f"{stem}/__init__.py", True)):
             if file in self.files:
-                spec = importlib.machinery.ModuleSpec(fullname, self, origin=file, is_package=is_package)
-                spec.has_location = True  # so that the module has `__file__`, and tracebacks find the text
-                return spec
+                return importlib.machinery.ModuleSpec(fullname, self, origin=file, is_package=is_package)
         if any(file.startswith(f"{stem}/") for file in self.files):  # a folder without __init__.py
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
@@ -64,7 +63,21 @@ class Importer(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         """Run the module's file."""
         spec = module.__spec__
         if spec is not None and spec.origin is not None:
+            module.__file__ = spec.origin
             exec(self.code(spec.origin), module.__dict__)
+
+    def load_main(self, name: str) -> ModuleType:
+        """Import the program's main module: what `import_module` does, without a third of its page faults.
+
+        Raises:
+            ProgramError: The program has no module of that name.
+        """
+        spec = self.find_spec(name)
+        if spec is None or spec.origin is None:
+            raise ProgramError(f"the program has no module {name!r}")
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        self.exec_module(module)
+        return module
 
     def code(self, file: str) -> CodeType:
         """The code of a file: the cached one if there is one, otherwise compiled now. Raises `SyntaxError`."""
@@ -92,7 +105,7 @@ class Importer(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def compile_files(files: Mapping[str, File]) -> dict[str, File]:
-    """The same files, with the code of those that compile; the others raise their SyntaxError when they are imported."""
+    """The same files, with the code of those that compile; importing one of the others raises its SyntaxError."""
     compiled: dict[str, File] = {}
     for file, entry in files.items():
         compiled[file] = entry

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import linecache
 import sys
 
-from tartlet_runner import output, program, stub_host
+from tartlet_runner import memory, output, program, stub_host
 
 ROUNDS = 30
 
@@ -43,23 +42,24 @@ async def warm_up(n: int = 4, names: list[str] | None = None):
 
 
 def prepare() -> None:
-    """Set up, warm up, and take what is there out of the garbage collector's sight.
-
-    Without `gc.freeze`, the first collection of a run would write to, and so copy, every page of the snapshot.
-    """
+    """Set up, warm up, and put the memory in order: the last thing that a component does when it is built."""
     program.install()
+    streams = sys.stdout, sys.stderr
     with stub_host.installed():
-        warm_up()
-    output.install()
-    gc.collect()
-    gc.freeze()
+        output.install()
+        try:
+            warm_up()
+        except BaseException:
+            sys.stdout, sys.stderr = streams  # the build's, so that it can say what happened
+            raise
+    memory.settle()
 
 
 def warm_up() -> None:
     """Run a sample program some times.
 
-    What CPython makes lazily (specialised bytecode, caches) is then in the snapshot, and not made, and its pages copied, in
-    every run.
+    What CPython makes lazily (specialised bytecode, caches) is then in the snapshot. Otherwise every run would make
+    it, and copy the pages that it lies in.
     """
     modules = set(sys.modules)
     for _ in range(ROUNDS):

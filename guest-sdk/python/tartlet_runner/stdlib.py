@@ -1,20 +1,18 @@
-"""Imports the whole standard library, so that the component's snapshot holds it: there are no files to import from later."""
+"""Imports the whole standard library when a component is built: a run has no files to import it from."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-SKIPPED = frozenset(
-    """__hello__ __phello__ antigravity ensurepip idlelib lib2to3 pip pydoc_data site sitecustomize test this tkinter turtle
-    turtledemo usercustomize venv""".split()
-)
+SKIPPED = """antigravity ensurepip idlelib lib2to3 pip pydoc_data site sitecustomize test this tkinter turtle turtledemo
+    usercustomize venv"""
 SUBMODULES = """asyncio.taskgroups asyncio.timeouts collections.abc concurrent.futures concurrent.futures.thread
     email.message email.mime.multipart email.mime.text email.parser encodings.ascii encodings.cp1252 encodings.idna
     encodings.latin_1 encodings.utf_16 encodings.utf_8_sig html.entities html.parser http.client http.cookies
     importlib.metadata importlib.resources json.decoder json.encoder logging.handlers os.path sqlite3.dbapi2
     string.templatelib unittest.mock urllib.error urllib.parse urllib.request wsgiref.util xml.dom.minidom
-    xml.etree.ElementTree xml.sax zoneinfo""".split()
+    xml.etree.ElementTree xml.sax zoneinfo"""
 REASONS = {
     "ctypes": "it loads native code",
     "fcntl": "there are no files",
@@ -34,8 +32,8 @@ REASONS = {
 def import_all() -> dict[str, str]:
     """Import what there is; why each of the others is not available, by name."""
     unavailable = {}
-    for name in [*sorted(sys.stdlib_module_names), *SUBMODULES]:
-        if name.startswith("_") or name in SKIPPED:
+    for name in [*sorted(sys.stdlib_module_names), *SUBMODULES.split()]:
+        if name.startswith("_") or name in SKIPPED.split():
             continue
         try:
             importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""A stand-in for the host: every call succeeds at once. For the warm-up when a component is built, and for unit tests."""
+"""A stand-in for the host, where every call succeeds at once: for the warm-up of a component, and for unit tests."""
 
 from __future__ import annotations
 

@@ -14,7 +14,13 @@ RUNNER_FOLDER = os.path.dirname(__file__)
 
 
 def explain(error: BaseException, files: Collection[str], unavailable: Mapping[str, str]) -> str:
-    """The error as text. `files` are the author's, `unavailable` says why a standard module is not there. Never raises."""
+    """The error as text; never raises.
+
+    Args:
+        error: What the program raised.
+        files: Names of the author's files.
+        unavailable: Why a module of the standard library is not there, by name.
+    """
     try:
         if isinstance(error, SystemExit):
             return explain_exit(error)

@@ -16,8 +16,8 @@ MARK = "_is_inferlet"
 def inferlet(function: F) -> F:
     """Mark the function that a run calls; it may be `async`.
 
-    The run's input, a JSON object, gives the arguments: each is checked against its annotation. What the function returns
-    is the run's result, as JSON; dataclasses become objects.
+    The run's input, a JSON object, gives the arguments: each is checked against its annotation. What the function
+    returns is the run's result, as JSON; dataclasses become objects.
     """
     if not isinstance(function, FunctionType):
         raise ProgramError(

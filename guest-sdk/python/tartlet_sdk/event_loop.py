@@ -22,7 +22,7 @@ MOST_TASKS_SHOWN = 20
 
 
 class HostLoop(base_events.BaseEventLoop):
-    """An event loop whose selector is the host: `select`, `_process_events` and `_write_to_self` are what it asks of one."""
+    """An event loop whose selector is the host: it asks one to `select` and `_process_events`, no more."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -25,8 +25,8 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
     """One generation, made by `Context.generate`. It starts when it is awaited or iterated.
 
     `await generation` gives the `Draft`; `async for chunk in generation` gives `Chunk`s as they come, and
-    `generation.result` the draft afterwards. It is a coroutine, so `asyncio.create_task` takes it as it is. When the task
-    that waits for it is cancelled, or nobody refers to it any more, the generation is cancelled too.
+    `generation.result` the draft afterwards. It is a coroutine, so `asyncio.create_task` takes it as it is. When the
+    task that waits for it is cancelled, or nobody refers to it any more, the generation is cancelled too.
     """
 
     def __init__(self, context: Context, sampler: Sampler, stop: StopCondition, logprobs: int | None) -> None:

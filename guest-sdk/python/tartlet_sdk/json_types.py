@@ -1,7 +1,7 @@
 """JSON values and Python's types: checking a value against an annotation, and describing an annotation.
 
-Supported: int, float, str, bool, None, list, tuple, set, dict with text keys, optional and other unions, Literal, enums,
-dataclasses, and Any; everything else is refused by name.
+Supported: int, float, str, bool, None, list, tuple, set, dict with text keys, optional and other unions, Literal,
+enums, dataclasses, and Any; everything else is refused by name.
 """
 
 from __future__ import annotations
@@ -184,5 +184,5 @@ def _refuse(value: object, annotation: Any, path: str) -> Any:
 def _unsupported(annotation: Any) -> ProgramError:
     return ProgramError(
         f"a parameter cannot have the type {describe(annotation)}",
-        hint="Use int, float, str, bool, list, dict with str keys, tuple, Literal, an enum, a dataclass, or unions of them.",
+        hint="Use int, float, str, bool, list, tuple, dict with str keys, Literal, an enum, a dataclass, or a union.",
     )

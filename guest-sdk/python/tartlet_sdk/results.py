@@ -15,7 +15,7 @@ from tartlet_sdk.json_types import shown
 def to_json(result: object) -> str:
     """Write a result as JSON. Raises `ResultError`, which names the part of it that cannot be written."""
     try:
-        return json.dumps(result, default=plain, allow_nan=False)
+        return ENCODER.encode(result)
     except (TypeError, ValueError, RecursionError) as error:
         place = find_culprit(result, "the result", set()) or f"the result: {error}"
         raise ResultError(f"cannot be written as JSON: {place}") from None
@@ -32,6 +32,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return list(value)
     raise TypeError(type(value).__name__)
+
+
+ENCODER = json.JSONEncoder(default=plain, allow_nan=False)
 
 
 def find_culprit(value: Any, path: str, above: set[int]) -> str | None:

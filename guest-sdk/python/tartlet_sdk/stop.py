@@ -1,4 +1,4 @@
-"""When a generation stops. Conditions compose: `max_tokens(64) | stop_strings("\\n")` stops at whichever comes first.
+"""When a generation stops. Conditions compose: `max_tokens(64) | stop_strings("END")` stops at whichever comes first.
 
 The model's own eos tokens and the context length always stop a generation; `ignore_eos` lifts the former.
 """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tartlet.bindings._fiber import RunFiber
 from tartlet.bindings._text import process_text
 from tartlet.runtime.context import ContextState
 from tartlet.runtime.flush import start_flush
 from tartlet.runtime.model import ModelHandle
 from tartlet.runtime.refusal import refusal
+from tartlet.runtime.run_state import RunFiber
 from tartlet.wasm.host_function import SUSPEND, HostFunction
 from tartlet_engine.api import ErrorCode
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tartlet.bindings._fiber import RunFiber
 from tartlet.runtime.event_table import EventStatus
 from tartlet.runtime.refusal import engine_refusal, refusal
+from tartlet.runtime.run_state import RunFiber
 from tartlet.wasm.host_function import SUSPEND, HostFunction
 from tartlet_engine.api import ErrorCode
 

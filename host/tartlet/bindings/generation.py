@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tartlet.bindings._fiber import RunFiber
 from tartlet.bindings._sampling import to_num_logprobs, to_sampling, to_stop
 from tartlet.bindings.contexts import when_idle
 from tartlet.runtime.context import ContextState
 from tartlet.runtime.generation import GenerationState, UnreadChunk
 from tartlet.runtime.refusal import invalid_argument, refusal
+from tartlet.runtime.run_state import RunFiber
 from tartlet.wasm.host_function import HostFunction
 from tartlet_engine.api import ErrorCode, Finished, PositionLogprobs, TokenLogprob
 

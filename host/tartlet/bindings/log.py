@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tartlet.bindings._fiber import RunFiber
 from tartlet.events import Log, LogLevel
+from tartlet.runtime.run_state import RunFiber
 from tartlet.wasm.host_function import HostFunction
 
 

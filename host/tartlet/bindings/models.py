@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from tartlet.bindings._fiber import RunFiber
 from tartlet.bindings._text import process_text
 from tartlet.runtime.model import ModelHandle
 from tartlet.runtime.refusal import refusal
+from tartlet.runtime.run_state import RunFiber
 from tartlet.wasm.host_function import HostFunction
 from tartlet_engine.api import ErrorCode, ModelInfo
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tartlet.bindings._fiber import RunFiber
+from tartlet.runtime.run_state import RunFiber
 from tartlet.wasm.host_function import HostFunction
 
 

@@ -21,9 +21,8 @@ def build(
     from tartlet.cli.progress_bars import ProgressBars
 
     component = output or Path(f"{source.resolve().stem}.wasm")
-    task = f"Building {component.name}"
     with ProgressBars() as progress:
-        runner.build_component(source, component, lambda done: progress(task, done, 1.0))
+        runner.build_component(source, component, progress)
     size_bytes = component.stat().st_size
     if as_json:
         typer.echo(json.dumps({"component": str(component), "size_bytes": size_bytes}))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tartlet.cli.arguments import parse_input, parse_limits
+from tartlet.errors import ProgramError
 from tartlet.limits import Limits
 
 if TYPE_CHECKING:
@@ -34,7 +35,13 @@ def run(
         str | None, typer.Option("--input", "-i", help="The program's input: JSON, @FILE, or - for stdin.")
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", "-m", help="A name, Hugging Face id, folder or .gguf file; `tiny` needs nothing.")
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            envvar="TARTLET_MODEL",
+            help="A name, Hugging Face id, folder or .gguf file; `tiny` needs nothing.",
+        ),
     ] = DEFAULT_MODEL,
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or auto.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="CPU threads of the model; all cores if not given.")] = None,
@@ -71,11 +78,15 @@ def _prepare(program: Path, model: str, progress: Progress) -> None:
     What is wrong with the program shows before anything is fetched for it.
     """
     from tartlet import models, runner
+    from tartlet.contract import contract
 
-    if program.suffix != ".wasm":
-        runner.PythonProgram.read(program)
-        task = "Building the Python runner"
-        runner.runner_component(lambda done: progress(task, done, 1.0))
+    if not program.exists():
+        raise ProgramError(f"there is no {program}", hint="Give a folder, a .py file or a component.", code="not_found")
+    if program.is_file() and program.suffix != ".py":
+        contract().check_component(program.read_bytes())
+    else:
+        runner.read_source(program)
+        runner.runner_component(progress)
     models.pull(model, progress)
 
 

@@ -12,9 +12,20 @@ from tartlet.errors import ModelError
 from tartlet.models import hub, store
 from tartlet.models.catalogue import CATALOGUE, DEFAULT, TINY, unknown_model
 from tartlet.models.listing import ListedModel, ModelState, list_models, remove
+from tartlet.models.store import folder_bytes
 from tartlet.progress import Progress, silent
 
-__all__ = ["DEFAULT", "TINY", "ListedModel", "ModelState", "list_models", "local_path", "pull", "remove"]
+__all__ = [
+    "DEFAULT",
+    "TINY",
+    "ListedModel",
+    "ModelState",
+    "folder_bytes",
+    "list_models",
+    "local_path",
+    "pull",
+    "remove",
+]
 
 
 def local_path(name: str = DEFAULT) -> Path:

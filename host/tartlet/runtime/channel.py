@@ -16,7 +16,7 @@ Outcome: TypeAlias = str | TartletError
 
 
 class LoopWaker:
-    """Wakes the consumers of many channels with one call into their loop, since each such call costs a system call."""
+    """Wake the consumers of many channels with one call into their loop, since each such call costs a system call."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -25,7 +25,7 @@ class LoopWaker:
         self._lock = threading.Lock()
 
     def wake(self, channel: Channel) -> None:
-        """Lets the channel's consumers look again. From any thread; after the loop's end it does nothing."""
+        """Let the channel's consumers look again. From any thread; after the loop's end it does nothing."""
         with self._lock:
             self._channels.append(channel)
             if self._is_scheduled or self.loop.is_closed():
@@ -62,7 +62,7 @@ class Channel:
     # ---- The executor's side ----
 
     def put_text(self, text: str) -> None:
-        """Adds output text."""
+        """Add output text."""
         with self._lock:
             if not self._events or not isinstance(self._events[-1], io.StringIO):
                 self._events.append(io.StringIO())
@@ -74,7 +74,7 @@ class Channel:
             self._waker.wake(self)
 
     def put_log(self, log: Log) -> None:
-        """Adds a log line."""
+        """Add a log line."""
         with self._lock:
             self._events.append(log)
             must_wake, self._is_consumer_waiting = self._is_consumer_waiting, False
@@ -82,7 +82,7 @@ class Channel:
             self._waker.wake(self)
 
     def close(self, usage: RunUsage, outcome: Outcome) -> None:
-        """Adds the last event, and the outcome."""
+        """Add the last event, and the outcome."""
         with self._lock:
             self._events.append(usage)
             self._outcome = outcome

@@ -33,25 +33,25 @@ class ChatHistory:
         return length > self._marks[-1][0]
 
     def add_message(self, length: int, role: str) -> None:
-        """Notes that a message ends at `length`."""
+        """Note that a message ends at `length`."""
         roles = (*self.state.roles, role)
         self._mark(length, ChatState(roles, needs_cue=role != "assistant"))
 
     def open_turn(self, length: int) -> None:
-        """Notes that the assistant's turn begins at `length`."""
+        """Note that the assistant's turn begins at `length`."""
         self._mark(length, ChatState(self.state.roles, is_turn_open=True))
 
     def close_turn(self, length: int) -> None:
-        """Notes that the assistant's turn ends at `length`."""
+        """Note that the assistant's turn ends at `length`."""
         self._mark(length, ChatState((*self.state.roles, "assistant")))
 
     def add_text(self, length: int) -> None:
-        """Notes that what ends at `length` is no message."""
+        """Note that what ends at `length` is no message."""
         if self.state.needs_cue:
             self._mark(length, replace(self.state, needs_cue=False))
 
     def truncate(self, length: int) -> None:
-        """Goes back to the state in which the context was at `length`, or, inside a message, before that message."""
+        """Go back to the state in which the context was at `length`, or, inside a message, before that message."""
         while self._marks[-1][0] > length:
             self._marks.pop()
 

@@ -67,12 +67,12 @@ class ContextState:
     # ---- Operations: each raises the refusal that the program receives ----
 
     def check_usable(self) -> None:
-        """Raises the refusal of a context that the engine has given up."""
+        """Raise the refusal of a context that the engine has given up."""
         if self._error is not None:
             raise engine_refusal(self._error)
 
     def append(self, token_ids: Sequence[int]) -> None:
-        """Appends tokens. Raises a refusal, with nothing appended, if there would be too many."""
+        """Append tokens. Raises a refusal, with nothing appended, if there would be too many."""
         if not token_ids:
             return
         length, info = self.length + len(token_ids), self.model.info
@@ -86,12 +86,12 @@ class ContextState:
         self.run.link.submit(AppendTokens(self.context_id, tuple(token_ids)))
 
     def append_text(self, token_ids: Sequence[int]) -> None:
-        """Appends tokens that are no chat message."""
+        """Append tokens that are no chat message."""
         self.append(token_ids)
         self.chat.add_text(self.length)
 
     def append_message(self, role: str, closing: Sequence[int], message: Sequence[int]) -> None:
-        """Appends a chat message; `closing` are the tokens of `close_turn`."""
+        """Append a chat message; `closing` are the tokens of `close_turn`."""
         was_open = self.chat.state.is_turn_open
         self.append([*closing, *message])
         if was_open:
@@ -107,7 +107,7 @@ class ContextState:
         return (*state.roles, "assistant"), closing
 
     def cue(self) -> None:
-        """Begins the assistant's turn, unless that is the last thing that was done."""
+        """Begin the assistant's turn, unless that is the last thing that was done."""
         if self.chat.state.is_turn_open and not self.chat.has_grown(self.length):
             return
         self.model.check_chat()
@@ -131,7 +131,7 @@ class ContextState:
         return child
 
     def truncate(self, length: int) -> None:
-        """Drops the tokens after the first `length`."""
+        """Drop the tokens after the first `length`."""
         if length > self.length:
             raise invalid_argument(f"cannot truncate to {length:,} tokens: the context has {self.length:,}")
         if length < self.length:
@@ -140,7 +140,7 @@ class ContextState:
             self.run.link.submit(TruncateContext(self.context_id, length))
 
     def drop(self) -> None:
-        """Frees it; a generation that runs on it comes to its end first."""
+        """Free it; a generation that runs on it comes to its end first."""
         self._is_dropped = True
         if self.generation is None:
             self._free()
@@ -148,11 +148,11 @@ class ContextState:
     # ---- Busy and idle ----
 
     def call_when_idle(self, action: Callable[[], None]) -> None:
-        """Calls `action` when the generation on it has ended, in the order of the calls."""
+        """Call `action` when the generation on it has ended, in the order of the calls."""
         self._idle_actions.append(action)
 
     def end_generation(self) -> None:
-        """Notes that no generation runs on it any more."""
+        """Note that no generation runs on it any more."""
         self.generation = None
         if self._is_dropped:
             self._free()
@@ -161,7 +161,7 @@ class ContextState:
             action()
 
     def handle(self, event: Event, at_ns: int) -> None:
-        """Takes in that the engine could not carry out something with the context."""
+        """Take in that the engine could not carry out something with the context."""
         if isinstance(event, Failed):
             self._error = event.error
 

@@ -44,7 +44,7 @@ class Counters:
         return self.generated_tokens * 1e9 / total_ns if total_ns and self.generated_tokens else None
 
     def add_output(self, num_bytes: int) -> None:
-        """Counts output. Raises LimitExceededError when it is more than the run may write."""
+        """Count output. Raises LimitExceededError when it is more than the run may write."""
         self.output_bytes += num_bytes
         if self._max_output_bytes is not None and self.output_bytes > self._max_output_bytes:
             raise LimitExceededError(
@@ -52,20 +52,20 @@ class Counters:
             )
 
     def begin_generation(self) -> None:
-        """Counts a generation that starts."""
+        """Count a generation that starts."""
         self.generations += 1
         if not self._num_generating:
             self._generating_since_ns = time.monotonic_ns()
         self._num_generating += 1
 
     def add_tokens(self, num_tokens: int, at_ns: int) -> None:
-        """Counts generated tokens that came at a time of `time.monotonic_ns`."""
+        """Count generated tokens that came at a time of `time.monotonic_ns`."""
         self.generated_tokens += num_tokens
         if self.first_token_ns is None:
             self.first_token_ns = at_ns - self.started_ns
 
     def end_generation(self, usage: Usage | None) -> None:
-        """Counts a generation that ended; without usage if it failed."""
+        """Count a generation that ended; without usage if it failed."""
         self._num_generating -= 1
         if not self._num_generating:
             self._generating_ns += time.monotonic_ns() - self._generating_since_ns

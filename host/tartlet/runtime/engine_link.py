@@ -39,7 +39,7 @@ class Run(Protocol):
     """A run, as far as deliveries concern it."""
 
     def wake(self) -> None:
-        """Ends the run's wait, if something that it waits for is ready."""
+        """End the run's wait, if something that it waits for is ready."""
         ...
 
 
@@ -52,7 +52,7 @@ class Target(Protocol):
         ...
 
     def handle(self, event: Event, at_ns: int) -> None:
-        """Takes in an event that came at a time of `time.monotonic_ns`."""
+        """Take in an event that came at a time of `time.monotonic_ns`."""
         ...
 
 
@@ -60,12 +60,12 @@ class Poster(Protocol):
     """The executor, as far as the link needs it."""
 
     def post(self, action: Callable[[], object]) -> None:
-        """Calls `action` soon, on the executor's thread. From any thread."""
+        """Call `action` soon, on the executor's thread. From any thread."""
         ...
 
 
 class EngineLink:
-    """Routes what one engine says to those whom it concerns.
+    """Route what one engine says to those whom it concerns.
 
     Commands of one turn of a fiber leave together: generations that a program starts at once begin in the same step.
     Chunks that nobody waits for do not wake the executor; they are taken in with the next event that does, or by
@@ -95,39 +95,39 @@ class EngineLink:
         return next(_ids)
 
     def submit(self, command: Command) -> None:
-        """Sends a command at the end of this turn."""
+        """Send a command at the end of this turn."""
         if not self._outbox:
             self._executor.post(self.flush)
         self._outbox.append(command)
 
     def flush(self) -> None:
-        """Sends what has been submitted."""
+        """Send what has been submitted."""
         if self._outbox:
             commands, self._outbox = self._outbox, []
             self.client.submit(commands)
 
     def register(self, target_id: int, target: Target, *, is_quiet: bool = False) -> None:
-        """Routes events with that id to `target`; quiet: its chunks need not be delivered at once."""
+        """Route events with that id to `target`; quiet: its chunks need not be delivered at once."""
         self._targets[target_id] = target
         self._ids_by_run[target.run].add(target_id)
         if is_quiet:
             self._quiet_ids.add(target_id)
 
     def unregister(self, target_id: int) -> None:
-        """Ends the routing of that id; events that still come are dropped."""
+        """End the routing of that id; events that still come are dropped."""
         target = self._targets.pop(target_id, None)
         self._quiet_ids.discard(target_id)
         if target is not None:
             self._ids_by_run[target.run].discard(target_id)
 
     def unregister_run(self, run: Run) -> None:
-        """Ends the routing of everything that belongs to a run."""
+        """End the routing of everything that belongs to a run."""
         for target_id in self._ids_by_run.pop(run, ()):
             del self._targets[target_id]
             self._quiet_ids.discard(target_id)
 
     def catch_up(self) -> None:
-        """Takes in the quiet chunks that have come so far. Wakes nobody, so a host function may call it."""
+        """Take in the quiet chunks that have come so far. Wakes nobody, so a host function may call it."""
         while self._inbox and self._inbox[0].is_quiet:
             self._take_in(self._inbox.popleft())
 
@@ -151,7 +151,7 @@ class EngineLink:
             run.wake()
 
     def _take_in(self, batch: _Batch) -> dict[Run, None]:
-        """Hands a step's events to their targets; the runs concerned."""
+        """Hand a step's events to their targets; the runs concerned."""
         runs: dict[Run, None] = {}
         for event in batch.events:
             if isinstance(event, EngineStopped):

@@ -24,7 +24,7 @@ class Timer(Protocol):
     """What `Clock.at` gives."""
 
     def cancel(self) -> None:
-        """Makes it not happen."""
+        """Make it not happen."""
         ...
 
 
@@ -32,20 +32,19 @@ class Clock(Protocol):
     """The executor, as far as events need it."""
 
     def at(self, deadline_ns: int, action: Callable[[], None]) -> Timer:
-        """Calls `action` at that time of `time.monotonic_ns`, on the executor's thread."""
+        """Call `action` at that time of `time.monotonic_ns`, on the executor's thread."""
         ...
 
 
 class Event:
     """Something to wait for. Level-triggered: it stays ready until its owner says otherwise."""
 
-    __slots__ = ("error", "number", "status", "timer")
+    __slots__ = ("error", "number", "status")
 
     def __init__(self) -> None:
         self.number = 0
         self.status = EventStatus.PENDING
         self.error: EngineError | None = None
-        self.timer: Timer | None = None
 
 
 class EventTable:
@@ -80,7 +79,7 @@ class EventTable:
             self.set_ready(event)
             self.wake()
 
-        event.timer = self._timers[event.number] = self._clock.at(time.monotonic_ns() + delay_ns, ring)
+        self._timers[event.number] = self._clock.at(time.monotonic_ns() + delay_ns, ring)
         return event
 
     def get(self, number: int) -> Event:
@@ -88,15 +87,16 @@ class EventTable:
         return self._handles.get(number, Event)
 
     def set_ready(self, event: Event, error: EngineError | None = None) -> None:
-        """Marks an event as ready; call `wake` when all that happened at the same time is marked."""
+        """Mark an event as ready; call `wake` when all that happened at the same time is marked."""
         event.status = EventStatus.READY
         event.error = error
 
     def drop(self, event: Event) -> None:
-        """Frees an event."""
+        """Free an event."""
         self._handles.discard(event.number)
-        if event.timer is not None and self._timers.pop(event.number, None):
-            event.timer.cancel()
+        timer = self._timers.pop(event.number, None)
+        if timer is not None:
+            timer.cancel()
 
     def poll(self, numbers: list[int], timeout_ns: int | None) -> list[int] | None:
         """The ready ones among the events, or None if the fiber now has to wait.
@@ -118,14 +118,14 @@ class EventTable:
         return None
 
     def wake(self) -> None:
-        """Ends the wait if one of its events is ready."""
+        """End the wait if one of its events is ready."""
         if self._waiting is not None:
             ready = [event.number for event in self._waiting if event.status is EventStatus.READY]
             if ready:
                 self._end_wait(ready)
 
     def clear(self) -> None:
-        """Cancels every timer, and forgets the wait."""
+        """Cancel every timer, and forgets the wait."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

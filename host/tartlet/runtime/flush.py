@@ -17,11 +17,11 @@ class FlushOperation:
         self.run.link.submit(FlushContext(context.context_id, self._operation_id))
 
     def handle(self, event: Event, at_ns: int) -> None:
-        """Takes in that it is done, or has failed."""
+        """Take in that it is done, or has failed."""
         self.run.link.unregister(self._operation_id)
         self.run.events.set_ready(self.event, event.error if isinstance(event, Failed) else None)
 
 
 def start_flush(context: ContextState) -> int:
-    """Begins to compute what was appended to the context; the number of the event that becomes ready at its end."""
+    """Begin to compute what was appended to the context; the number of the event that becomes ready at its end."""
     return FlushOperation(context).event.number

@@ -62,7 +62,7 @@ class GenerationState:
         self.run.link.submit(Generate(self._generation_id, context.context_id, sampling, stop, num_logprobs))
 
     def handle(self, event: Event, at_ns: int) -> None:
-        """Takes in what the engine says of it."""
+        """Take in what the engine says of it."""
         if isinstance(event, Chunk):
             self._add(event, at_ns)
         elif isinstance(event, Finished):
@@ -85,13 +85,13 @@ class GenerationState:
         return chunk
 
     def cancel(self) -> None:
-        """Ends it at the next step. No effect if it has ended."""
+        """End it at the next step. No effect if it has ended."""
         if not self._has_ended and not self.is_cancelled:
             self.is_cancelled = True
             self.run.link.submit(CancelGeneration(self._generation_id))
 
     def drop(self) -> None:
-        """Cancels it; what still comes is only appended to the context."""
+        """Cancel it; what still comes is only appended to the context."""
         self._is_dropped = True
         self._unread = None
         self.run.events.drop(self.event)
@@ -99,7 +99,8 @@ class GenerationState:
 
     def _add(self, chunk: Chunk, at_ns: int) -> None:
         self.context.tokens.extend(chunk.token_ids)
-        self.run.counters.add_tokens(len(chunk.token_ids), at_ns)
+        if chunk.token_ids:  # text that was held back may come alone
+            self.run.counters.add_tokens(len(chunk.token_ids), at_ns)
         if self._unread is not None:
             self._unread.text.append(chunk.text)
             self._unread.token_ids.extend(chunk.token_ids)

@@ -50,13 +50,13 @@ class HandleTable:
         return thing
 
     def remove(self, number: int, kind: type[T]) -> T:
-        """Takes an object out. Raises InvalidHandleError if the run holds none of that kind by that number."""
+        """Take an object out. Raises InvalidHandleError if the run holds none of that kind by that number."""
         thing = self.get(number, kind)
         del self._objects[number]
         return thing
 
     def discard(self, number: int) -> None:
-        """Takes an object out, if it is still there."""
+        """Take an object out, if it is still there."""
         self._objects.pop(number, None)
 
     def all(self, kind: type[T]) -> list[T]:
@@ -64,7 +64,7 @@ class HandleTable:
         return [thing for thing in self._objects.values() if type(thing) is kind]
 
     def clear(self) -> None:
-        """Lets go of everything."""
+        """Let go of everything."""
         self._objects.clear()
 
 

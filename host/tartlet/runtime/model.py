@@ -16,7 +16,7 @@ class ModelHandle:
         self.text = text
 
     def check_tokens(self, token_ids: Sequence[int], what: str = "token") -> None:
-        """Raises a refusal unless all are ids of the vocabulary. O(n), some 10 ns each."""
+        """Raise a refusal unless all are ids of the vocabulary. O(n), some 10 ns each."""
         if token_ids and max(token_ids) >= self.info.vocabulary_size:
             position, token_id = next((i, t) for i, t in enumerate(token_ids) if t >= self.info.vocabulary_size)
             raise invalid_argument(
@@ -25,7 +25,7 @@ class ModelHandle:
             )
 
     def check_chat(self) -> None:
-        """Raises a refusal if the model has no chat template."""
+        """Raise a refusal if the model has no chat template."""
         if "chat" not in self.info.features:
             raise refusal(
                 ErrorCode.UNSUPPORTED, f"{self.info.name} has no chat template", "Fill the context with text instead."

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from tartlet.wasm.linker import LinkedComponent
-
-SourceFile: TypeAlias = str | dict[str, str]
-"""The text of a file, or `{"text": text, "code": base64 of compiled code}`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,13 +32,3 @@ class Program:
         if self.kind == "component":
             return None
         return f'{{"main":{json.dumps(self.main)},"files":{self.files_json},"input":{input_json}}}'
-
-
-@dataclass(frozen=True, slots=True)
-class SourceProgram:
-    """Source files that were read and not looked at further."""
-
-    name: str
-    main: str
-    files: Mapping[str, str]
-    """Texts by path relative to the program's folder, with `/`."""

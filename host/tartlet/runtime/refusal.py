@@ -26,7 +26,7 @@ def engine_refusal(error: EngineError) -> Err:
 
 @contextmanager
 def refusing_value_errors() -> Iterator[None]:
-    """Turns a `ValueError` of a model's text side into a refusal."""
+    """Turn a `ValueError` of a model's text side into a refusal."""
     try:
         yield
     except ValueError as error:

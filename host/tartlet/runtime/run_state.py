@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from tartlet.errors import LimitExceededError, RunError, TartletError
 from tartlet.events import Log, RunUsage
@@ -13,10 +15,11 @@ from tartlet.limits import Limits
 from tartlet.runtime.channel import Channel, Outcome
 from tartlet.runtime.context import ContextState
 from tartlet.runtime.counters import LOG_LINE_BYTES, Counters
+from tartlet.runtime.engine_link import EngineLink
 from tartlet.runtime.event_table import EventTable, Timer
 from tartlet.runtime.handles import HandleTable
 from tartlet.runtime.outcome import read_outcome
-from tartlet.runtime.services import Services
+from tartlet.wasm.executor import Executor
 from tartlet.wasm.fiber import Fiber, FiberLimits, Status
 from tartlet.wasm.host_function import SUSPEND, Err
 from tartlet_engine.api import CloseRun, Event, LimitReached, OpenRun
@@ -27,6 +30,25 @@ _ENGINE_LIMITS = {
     "generated_tokens": ("token_budget", "max_tokens"),
     "kv_pages": ("kv_limit", "max_kv_pages"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts that a run works with."""
+
+    executor: Executor
+    link: EngineLink
+    workers: ThreadPoolExecutor
+    """For what takes long on the host's side, such as the tokens of a big text."""
+
+
+class RunFiber(Protocol):
+    """A fiber that carries a run, as the bindings see it."""
+
+    @property
+    def state(self) -> RunState:
+        """The run."""
+        ...
 
 
 class RunState:
@@ -106,7 +128,7 @@ class RunState:
     # ---- Begin and end ----
 
     def begin(self, fiber: Fiber) -> None:
-        """Takes a fiber, sets the limits, and tells the engine. The fiber is not started or resumed by this."""
+        """Take a fiber, sets the limits, and tells the engine. The fiber is not started or resumed by this."""
         limits = self.limits
         self._fiber = fiber
         fiber.state, fiber.on_end, fiber.wasi_output = self, self.on_fiber_end, self.print
@@ -123,7 +145,7 @@ class RunState:
             self._wall_timer = self.services.executor.at(deadline_ns, self._exceed_wall_time)
 
     def end(self, error: TartletError) -> None:
-        """Ends the run with an error, whatever it is doing. No effect if it has ended."""
+        """End the run with an error, whatever it is doing. No effect if it has ended."""
         if self._has_finished:
             return
         if self._fiber is None:
@@ -132,7 +154,7 @@ class RunState:
             self._fiber.end(error)
 
     def on_fiber_end(self, result: Any) -> None:
-        """Takes in the fiber's end: what `run` returned, lifted, or an error."""
+        """Take in the fiber's end: what `run` returned, lifted, or an error."""
         self._finish(read_outcome(result, self.limits))
 
     def _finish(self, outcome: Outcome) -> None:
@@ -142,17 +164,18 @@ class RunState:
         if self._fiber is not None:
             self.link.catch_up()
             self.link.submit(CloseRun(self.engine_id))
+            self.link.flush()  # before the caller hears of the end
         self.events.clear()
         self.link.unregister_run(self)
         self.handles.clear()
         self.counters.ended_ns = time.monotonic_ns()
-        self._channel.close(self.usage, outcome)
         self._on_finish(self)
+        self._channel.close(self.usage, outcome)
 
     # ---- The suspended host call ----
 
     def complete(self, action: Callable[[], object]) -> None:
-        """Completes the suspended call with what `action` returns or raises; it may also go on being suspended."""
+        """Complete the suspended call with what `action` returns or raises; it may also go on being suspended."""
         fiber = self._fiber
         if fiber is None or fiber.status is not Status.SUSPENDED:  # it has ended meanwhile
             return
@@ -167,7 +190,7 @@ class RunState:
                 fiber.resume(value)
 
     def call_in_worker(self, work: Callable[[], T], then: Callable[[T], object]) -> object:
-        """Suspends the fiber, does `work` on another thread, then completes the call with `then(its result)`."""
+        """Suspend the fiber, does `work` on another thread, then completes the call with `then(its result)`."""
         future = self.services.workers.submit(work)
         future.add_done_callback(
             lambda done: self.services.executor.post(lambda: self.complete(lambda: then(done.result())))
@@ -175,7 +198,7 @@ class RunState:
         return SUSPEND
 
     def wake(self) -> None:
-        """Ends the wait of the fiber if something that it waits for is ready."""
+        """End the wait of the fiber if something that it waits for is ready."""
         self.events.wake()
 
     def _resume(self, ready: list[int]) -> None:
@@ -210,18 +233,18 @@ class RunState:
         return self._random.getrandbits(64)
 
     def print(self, text: str) -> None:
-        """Adds output text. Raises LimitExceededError."""
+        """Add output text. Raises LimitExceededError."""
         self.counters.add_output(len(text.encode()))
         if text:
             self._channel.put_text(text)
 
     def log(self, log: Log) -> None:
-        """Adds a log line. Raises LimitExceededError."""
+        """Add a log line. Raises LimitExceededError."""
         self.counters.add_output(len(log.message.encode()) + LOG_LINE_BYTES)
         self._channel.put_log(log)
 
     def handle(self, event: Event, at_ns: int) -> None:
-        """Takes in that the engine has reached one of the run's limits."""
+        """Take in that the engine has reached one of the run's limits."""
         if isinstance(event, LimitReached):
             code, limit = _ENGINE_LIMITS[event.limit]
             self.end(LimitExceededError(code, limit=limit, used=event.used, allowed=event.allowed))

@@ -31,17 +31,17 @@ class Spare:
         self.fiber = Fiber(executor, linked, limits=_START_LIMITS, state=self, on_end=self._end)
 
     def start(self) -> None:
-        """Lets the runner run until it asks for a program."""
+        """Let the runner run until it asks for a program."""
         self.fiber.start("run", "")
 
     def take_program(self) -> object:
-        """Parks the fiber: the program comes later."""
+        """Park the fiber: the program comes later."""
         self.is_parked = True
         self._on_change(self)
         return SUSPEND
 
     def give_to(self, run: RunState) -> None:
-        """Makes the fiber the run's, and lets it go on with the run's program."""
+        """Make the fiber the run's, and lets it go on with the run's program."""
         run.begin(self.fiber)
         self.fiber.resume(run.take_program())
 
@@ -59,7 +59,7 @@ class Spare:
 
 
 class Spares:
-    """Keeps `size` parked runners. Lives on the executor's thread."""
+    """Keep `size` parked runners. Lives on the executor's thread."""
 
     def __init__(self, executor: Executor, linked: LinkedComponent, size: int) -> None:
         self.num_taken = 0
@@ -88,13 +88,13 @@ class Spares:
         return self._parked.pop()
 
     def refill_soon(self) -> None:
-        """Starts what is missing, one after the other, a little later."""
+        """Start what is missing, one after the other, a little later."""
         if not self._is_refill_due and not self._is_closed:
             self._is_refill_due = True
             self._executor.at(time.monotonic_ns() + _REFILL_DELAY_NS, self._refill)
 
     def close(self) -> None:
-        """Ends all of them."""
+        """End all of them."""
         self._is_closed = True
         starting = [self._starting] if self._starting else []
         for spare in [*self._parked, *starting]:

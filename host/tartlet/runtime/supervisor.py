@@ -10,8 +10,7 @@ from typing import Any
 from tartlet.errors import EngineStoppedError, RunCancelledError, TartletError
 from tartlet.runtime.engine_link import EngineLink
 from tartlet.runtime.program import Program
-from tartlet.runtime.run_state import RunState
-from tartlet.runtime.services import Services
+from tartlet.runtime.run_state import RunState, Services
 from tartlet.runtime.spares import Spares
 from tartlet.wasm.executor import Executor
 from tartlet.wasm.fiber import Fiber
@@ -31,7 +30,7 @@ class RunCounts:
     spares_parked: int
     spares_taken: int
     spares_missed: int
-    """Runs of source that found no spare, and started a runner of their own."""
+    """Run of source that found no spare, and started a runner of their own."""
 
 
 class Supervisor:
@@ -52,7 +51,7 @@ class Supervisor:
         self._is_closing = False
 
     def keep_spares(self, runner: LinkedComponent, size: int) -> None:
-        """Begins to keep runners parked for runs of source."""
+        """Begin to keep runners parked for runs of source."""
 
         def keep() -> None:
             if self._spares is None and size and not self._is_closing:
@@ -62,19 +61,19 @@ class Supervisor:
         self.executor.post(keep)
 
     def start(self, run: RunState, program: Program, input_json: str) -> None:
-        """Begins a run. It ends at once if the engine is gone or the host is closing."""
+        """Begin a run. It ends at once if the engine is gone or the host is closing."""
         self.executor.post(lambda: self._start(run, program, input_json))
 
     def end(self, run: RunState, error: TartletError) -> None:
-        """Ends a run with an error, whatever it is doing. No effect if it has ended."""
+        """End a run with an error, whatever it is doing. No effect if it has ended."""
         self.executor.post(lambda: run.end(error))
 
     def forget(self, run: RunState) -> None:
-        """Notes that a run has ended. On the executor's thread."""
+        """Note that a run has ended. On the executor's thread."""
         self._runs.discard(run)
 
     def call_export(self, linked: LinkedComponent, export: str, args: tuple[Any, ...], **options: Any) -> Future[Any]:
-        """Calls an export on a fiber that is no run; the future's result is the lifted one, or a TartletError."""
+        """Call an export on a fiber that is no run; the future's result is the lifted one, or a TartletError."""
         future: Future[Any] = Future()
 
         def start() -> None:
@@ -95,7 +94,7 @@ class Supervisor:
         )
 
     def close(self) -> None:
-        """Ends all runs as cancelled and frees what they hold; returns when the engine has been told."""
+        """End all runs as cancelled and frees what they hold; returns when the engine has been told."""
         self._is_closing = True
         self.executor.post(self._close_all)
         self.executor.close()  # returns when every fiber has ended

@@ -107,12 +107,12 @@ class FakeEngine:
     # ---- For tests ----
 
     def fail_next(self, error: EngineError) -> None:
-        """Makes the next generation that starts fail with `error`."""
+        """Make the next generation that starts fail with `error`."""
         with self._lock:
             self._failures.append(error)
 
     def crash(self, message: str = "the engine was stopped by the test") -> None:
-        """Plays an engine that dies: `EngineStopped`, and no answer to anything any more."""
+        """Play an engine that dies: `EngineStopped`, and no answer to anything any more."""
         with self._lock:
             self._stopped = EngineError(ErrorCode.UNAVAILABLE, message)
             self._lock.notify()
@@ -131,13 +131,13 @@ class FakeEngine:
         return self._text
 
     def submit(self, commands: Sequence[Command]) -> None:
-        """Queues commands for the next step, in order."""
+        """Queue commands for the next step, in order."""
         with self._lock:
             self._queue.extend(commands)
             self._lock.notify()
 
     def listen(self, listener: Callable[[list[Event]], None]) -> None:
-        """Sets who hears of events."""
+        """Set who hears of events."""
         with self._lock:
             self._listener = listener
 
@@ -158,7 +158,7 @@ class FakeEngine:
             )
 
     def check_integrity(self) -> None:
-        """Raises AssertionError unless pages, contexts and generations add up. Carries out what is queued first."""
+        """Raise AssertionError unless pages, contexts and generations add up. Carries out what is queued first."""
         with self._lock:
             self._carry_out()
             self._pages.check(self._contexts.values())
@@ -166,7 +166,7 @@ class FakeEngine:
             assert all(g.context.context_id in self._contexts for g in self._generations.values())
 
     def close(self) -> None:
-        """Ends the thread. Idempotent."""
+        """End the thread. Idempotent."""
         with self._lock:
             self._is_closed = True
             self._lock.notify()
@@ -237,8 +237,15 @@ class FakeEngine:
             total_ns=generation.elapsed_ns,
         )
 
+    def _prefill(self, context: FakeContext, failed_id: int) -> bool:
+        """Compute what was appended, or fails the operation of that id."""
+        num_before = context.num_computed
+        is_done = self._compute(context, failed_id)
+        self._totals["prefill_tokens"] += context.num_computed - num_before
+        return is_done
+
     def _compute(self, context: FakeContext, failed_id: int) -> bool:
-        """Gives pages to all of the context's tokens, or fails the operation of that id."""
+        """Give pages to all of the context's tokens, or fails the operation of that id."""
         try:
             self._pages.compute(context)
         except PagesExhaustedError:
@@ -247,7 +254,7 @@ class FakeEngine:
         return True
 
     def _is_over_limit(self, run_id: int) -> bool:
-        """Stops a run that has used more tokens or pages than it may."""
+        """Stop a run that has used more tokens or pages than it may."""
         run = self._runs[run_id]
         pages = {page for c in self._contexts.values() if c.run_id == run_id for page in c.pages}
         for limit, used, allowed in (
@@ -276,9 +283,7 @@ class FakeEngine:
             case AppendTokens(context_id, token_ids):
                 self._contexts[context_id].token_ids.extend(token_ids)
             case ForkContext(context_id, child_id, length):
-                parent = self._contexts[context_id]
-                child = self._contexts[child_id] = FakeContext(child_id, parent.run_id)
-                self._pages.fork(parent, child, length)
+                self._fork(self._contexts[context_id], child_id, length)
             case TruncateContext(context_id, length):
                 self._pages.truncate(self._contexts[context_id], length)
             case FlushContext(context_id, operation_id):
@@ -291,12 +296,16 @@ class FakeEngine:
                 if generation_id in self._generations:
                     self._generations[generation_id].is_cancelled = True
 
+    def _fork(self, parent: FakeContext, child_id: int, length: int) -> None:
+        """Compute the parent first, so that its forks share all of its pages."""
+        child = self._contexts[child_id] = FakeContext(child_id, parent.run_id)
+        if all(g.context is not parent for g in self._generations.values()):
+            self._prefill(parent, child_id)
+        self._pages.fork(parent, child, length)
+
     def _flush(self, context: FakeContext, operation_id: int) -> None:
-        num_before = context.num_computed
-        if self._compute(context, operation_id):
-            self._totals["prefill_tokens"] += context.num_computed - num_before
-            if not self._is_over_limit(context.run_id):
-                self._events.append(Done(operation_id))
+        if self._prefill(context, operation_id) and not self._is_over_limit(context.run_id):
+            self._events.append(Done(operation_id))
 
     def _start(self, command: Generate) -> None:
         context = self._contexts[command.context_id]
@@ -304,9 +313,8 @@ class FakeEngine:
             self._events.append(Failed(command.generation_id, self._failures.pop(0)))
             return
         num_cached = context.num_computed
-        if not self._compute(context, command.generation_id) or self._is_over_limit(context.run_id):
+        if not self._prefill(context, command.generation_id) or self._is_over_limit(context.run_id):
             return
-        self._totals["prefill_tokens"] += context.num_computed - num_cached
         prompt = self._text.decode(context.token_ids)
         reply = self._replies(prompt) if self._replies else next(self._script, None)
         self._generations[command.generation_id] = FakeGeneration(

@@ -11,7 +11,7 @@ from tartlet_engine.api import Chunk, FinishReason, Generate, PositionLogprobs, 
 
 
 class FakeGeneration:
-    """Gives the reply's bytes as tokens, one a step, then the eos token."""
+    """Give the reply's bytes as tokens, one a step, then the eos token."""
 
     def __init__(self, command: Generate, context: FakeContext, reply: str, context_len: int, num_cached: int) -> None:
         self.command = command
@@ -35,7 +35,7 @@ class FakeGeneration:
         return time.monotonic_ns() - self._began_ns
 
     def step(self) -> tuple[Chunk, FinishReason | None]:
-        """Appends one token to the context; says what it adds, and why it was the last one, if it was."""
+        """Append one token to the context; says what it adds, and why it was the last one, if it was."""
         token_id = next(self._reply, END_OF_TURN)
         self.context.token_ids.append(token_id)
         self.num_generated += 1

@@ -23,7 +23,7 @@ class FakeContext:
 
 
 class FakePages:
-    """Gives out pages and counts how many contexts hold each."""
+    """Give out pages and counts how many contexts hold each."""
 
     def __init__(self, num_pages: int, page_size: int) -> None:
         self.page_size = page_size
@@ -37,7 +37,7 @@ class FakePages:
         return len(self._free)
 
     def compute(self, context: FakeContext) -> None:
-        """Gives the context pages for all of its tokens. Raises PagesExhaustedError, with nothing changed."""
+        """Give the context pages for all of its tokens. Raises PagesExhaustedError, with nothing changed."""
         size = self.page_size
         copies_last = context.num_computed % size != 0 and self._references[context.pages[-1]] > 1
         num_new = -(-len(context.token_ids) // size) - len(context.pages)
@@ -51,14 +51,14 @@ class FakePages:
         context.num_computed = len(context.token_ids)
 
     def fork(self, parent: FakeContext, child: FakeContext, length: int) -> None:
-        """Makes the child hold the parent's first tokens, and share the pages of those that are computed."""
+        """Make the child hold the parent's first tokens, and share the pages of those that are computed."""
         child.token_ids = parent.token_ids[:length]
         child.num_computed = min(length, parent.num_computed)
         child.pages = parent.pages[: -(-child.num_computed // self.page_size)]
         self._references.update(child.pages)
 
     def truncate(self, context: FakeContext, length: int) -> None:
-        """Drops the tokens after the first `length`, and the pages that hold no other."""
+        """Drop the tokens after the first `length`, and the pages that hold no other."""
         del context.token_ids[length:]
         context.num_computed = min(length, context.num_computed)
         num_kept = -(-context.num_computed // self.page_size)

@@ -125,7 +125,7 @@ def _rescue(_kind: Any, problem: BaseException, trace: Any) -> None:
 
     A KeyboardInterrupt or a MemoryError can strike anywhere. Without a continuation Wasmtime would end the process.
     """
-    arguments = trace.tb_frame.f_locals
-    arguments["continuation"][0] = CONTINUATION_CALLBACK
-    arguments["continuation"][1] = ALWAYS_READY
-    arguments["error"][0] = new_error(f"{type(problem).__name__} in a host function")
+    variables = trace.tb_frame.f_locals  # the callback's arguments, and what its closure holds
+    variables["continuation"][0] = CONTINUATION_CALLBACK
+    variables["continuation"][1] = ALWAYS_READY
+    variables["error"][0] = _fail(variables["fibers"].get(variables["context"]), variables["name"], problem)

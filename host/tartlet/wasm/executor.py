@@ -70,6 +70,11 @@ class Executor:
         """Whether this is the executor's thread. Thread: any."""
         return threading.current_thread() is self._thread
 
+    @property
+    def num_timers(self) -> int:
+        """How many timers are set. Thread: the executor's."""
+        return len(self._timers)
+
     def post(self, call: Callable[[], object]) -> None:
         """Have `call` run soon on the executor's thread, in the order posted. Thread: any. Its errors are logged."""
         self._posted.put(call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import platform
 from typing import Any
@@ -48,7 +49,7 @@ _OFF_THROUGH_LIBRARY = (
 class WasmEngine:
     """A Wasmtime engine that yields to the host every epoch, with everything off that inferlets do not need.
 
-    Thread: any. Keep-alive: whoever uses the engine's components or executors holds on to it.
+    Use `process_engine`, except in tests. Thread: any.
     """
 
     def __init__(self) -> None:
@@ -71,6 +72,12 @@ class WasmEngine:
             *_OFF_THROUGH_LIBRARY,
         )
         return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def process_engine() -> WasmEngine:
+    """Return the engine of this process: all hosts in it share it, as Wasmtime's signal handlers are shared anyway."""
+    return WasmEngine()
 
 
 def _hardened_config() -> Any:

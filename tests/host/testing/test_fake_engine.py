@@ -108,18 +108,14 @@ def test_stop_conditions(
 
 
 def test_forks_share_pages(engine: FakeEngine) -> None:
-    """A fork of computed tokens takes no page, and its first own token takes one."""
+    """A fork takes no page of its own, and its first own token takes one."""
+    engine.submit(prompt("x" * 40, ForkContext(2, 4, 40), ForkContext(2, 5, 40)))
+    engine.check_integrity()
+    assert engine.stats().pages_held == 3
+
     recorder = Recorder(engine)
-    engine.submit(prompt("x" * 40, FlushContext(2, 3)))
-    recorder.wait_for(Done)
-    assert engine.stats().pages_held == 3
-
-    engine.submit([ForkContext(2, 4, 40), ForkContext(2, 5, 40)])
-    engine.check_integrity()
-    assert engine.stats().pages_held == 3
-
     engine.submit([AppendTokens(4, (1,)), FlushContext(4, 6)])
-    engine.check_integrity()
+    recorder.wait_for(Done)
     assert engine.stats().pages_held == 4
 
     engine.submit([TruncateContext(4, 16)])

@@ -1,0 +1,71 @@
+"""What each run has used of the engine, against what it may use.
+
+A page that several contexts of a run share counts once for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+GENERATED_TOKENS = "generated_tokens"
+KV_PAGES = "kv_pages"
+
+
+class RunLimitError(Exception):
+    """A run cannot go on: `used` is what it would have used by going on, more than `allowed`."""
+
+    def __init__(self, account: RunAccount, limit: str, used: int, allowed: int) -> None:
+        super().__init__(f"run {account.run_id}: {limit} allows {allowed:,}, going on needs {used:,}")
+        self.account = account
+        self.limit = limit
+        self.used = used
+        self.allowed = allowed
+
+
+class RunAccount:
+    """The tokens that one run has generated and the distinct pages that its contexts hold."""
+
+    def __init__(self, run_id: int, tenant: str, max_generated_tokens: int | None, max_pages: int | None) -> None:
+        """Open an account; None means that there is no limit."""
+        self.run_id = run_id
+        self.tenant = tenant
+        self.max_generated_tokens = max_generated_tokens
+        self.max_pages = max_pages
+        self.num_generated_tokens = 0
+        self.is_stopped = False  # it has reached a limit; nothing more is computed for it
+        self.last_prefill_step = -1  # for the scheduler's turn-taking between runs
+        self._page_holders: Counter[int] = Counter()  # page id -> page tables of this run that hold it
+
+    @property
+    def num_pages(self) -> int:
+        """Distinct pages held."""
+        return len(self._page_holders)
+
+    def hold(self, page_ids: Iterable[int]) -> None:
+        """Note that one more page table of the run holds each of these pages."""
+        self._page_holders.update(page_ids)
+
+    def drop(self, page_ids: Iterable[int]) -> None:
+        """Note that one page table fewer of the run holds each of these pages."""
+        for page_id in page_ids:
+            self._page_holders[page_id] -= 1
+            if self._page_holders[page_id] == 0:
+                del self._page_holders[page_id]
+
+    def require_pages(self, num_new_pages: int) -> None:
+        """Raise RunLimitError if this many pages more would be too many."""
+        needed = self.num_pages + num_new_pages
+        if self.max_pages is not None and num_new_pages > 0 and needed > self.max_pages:
+            raise RunLimitError(self, KV_PAGES, needed, self.max_pages)
+
+    def require_token(self) -> None:
+        """Raise RunLimitError if one token more would be too many."""
+        needed = self.num_generated_tokens + 1
+        if self.max_generated_tokens is not None and needed > self.max_generated_tokens:
+            raise RunLimitError(self, GENERATED_TOKENS, needed, self.max_generated_tokens)
+
+    def check_integrity(self, page_tables: Iterable[Iterable[int]]) -> None:
+        """Raise AssertionError unless exactly these page tables of the run account for what it holds."""
+        counts = Counter(page_id for page_table in page_tables for page_id in page_table)
+        assert counts == self._page_holders, f"run {self.run_id} counts {self._page_holders}, holds {counts}"

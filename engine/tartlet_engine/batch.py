@@ -1,0 +1,121 @@
+"""A step's input as flat tensors: what the model computes, and where its keys and values go.
+
+The chunks of all sequences stand one behind the other in one row of tokens; each has its position. Those of a single
+token (decode) come first, sorted by the pages they read, because they are computed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from tartlet_engine.page_table import PageCopy
+from tartlet_engine.scheduler import Chunk
+
+# Decodes of fewer pages than this are computed together; beyond, those within a factor of two, so that short
+# sequences are not padded to the length of a long one.
+SMALL_PAGE_TABLE = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecodeGroup:
+    """Rows of one token each, whose page tables are padded to the same length."""
+
+    first_row: int
+    page_tables: torch.Tensor  # int64[B, P], padded with the sequence's first page
+    context_lens: torch.Tensor  # int64[B], the row's own token included
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrefillSegment:
+    """Rows that are consecutive tokens of one sequence."""
+
+    first_row: int
+    num_rows: int
+    start: int  # position of the first row: that many tokens are in the pages already
+    page_table: torch.Tensor  # int64[P]
+
+    @property
+    def context_len(self) -> int:
+        """Tokens that the last row sees, itself included."""
+        return self.start + self.num_rows
+
+
+@dataclass(frozen=True, slots=True)
+class StepBatch:
+    """One step's input. T is the number of tokens, R that of the rows whose logits are wanted."""
+
+    token_ids: torch.Tensor  # int64[T]
+    positions: torch.Tensor  # int64[T]
+    page_ids: torch.Tensor  # int64[T]: the page that takes the token's key and value
+    offsets: torch.Tensor  # int64[T]: the slot in that page
+    logit_rows: torch.Tensor  # int64[R]
+    decode_groups: tuple[DecodeGroup, ...]
+    prefill_segments: tuple[PrefillSegment, ...]
+    page_copies: tuple[PageCopy, ...] = ()
+
+
+def order_chunks(chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Return the chunks in the order of their rows: decodes by page table length, then prefills."""
+    decodes = [chunk for chunk in chunks if chunk.num_tokens == 1]
+    decodes.sort(key=lambda chunk: len(chunk.sequence.page_table.page_ids))
+    return decodes + [chunk for chunk in chunks if chunk.num_tokens > 1]
+
+
+def build_batch(
+    chunks: Sequence[Chunk], page_copies: Sequence[PageCopy], page_size: int, device: torch.device
+) -> StepBatch:
+    """Lay out chunks that `order_chunks` has ordered. Logits are wanted where `Chunk.wants_logits` says so."""
+    token_ids: list[int] = []
+    positions: list[int] = []
+    page_ids: list[int] = []
+    logit_rows: list[int] = []
+    segments: list[PrefillSegment] = []
+    decodes: list[Chunk] = []
+    for chunk in chunks:
+        table = chunk.sequence.page_table.page_ids
+        if chunk.num_tokens == 1:
+            decodes.append(chunk)
+        else:
+            num_pages = -(-chunk.end // page_size)
+            page_table = torch.tensor(table[:num_pages], device=device)
+            segments.append(PrefillSegment(len(token_ids), chunk.num_tokens, chunk.start, page_table))
+        token_ids.extend(chunk.sequence.token_ids[chunk.start : chunk.end])
+        positions.extend(range(chunk.start, chunk.end))
+        page_ids.extend(table[position // page_size] for position in range(chunk.start, chunk.end))
+        if chunk.wants_logits:
+            logit_rows.append(len(token_ids) - 1)
+    positions_tensor = torch.tensor(positions, dtype=torch.int64)
+    return StepBatch(
+        token_ids=torch.tensor(token_ids, dtype=torch.int64).to(device),
+        positions=positions_tensor.to(device),
+        page_ids=torch.tensor(page_ids, dtype=torch.int64).to(device),
+        offsets=(positions_tensor % page_size).to(device),
+        logit_rows=torch.tensor(logit_rows, dtype=torch.int64).to(device),
+        decode_groups=tuple(_decode_groups(decodes, page_size, device)),
+        prefill_segments=tuple(segments),
+        page_copies=tuple(page_copies),
+    )
+
+
+def _decode_groups(chunks: Sequence[Chunk], page_size: int, device: torch.device) -> list[DecodeGroup]:
+    """Group decode rows whose page tables are of similar length."""
+    groups: list[DecodeGroup] = []
+    first = 0
+    num_pages = [-(-chunk.end // page_size) for chunk in chunks]
+    while first < len(chunks):
+        limit = max(SMALL_PAGE_TABLE, 2 * num_pages[first])
+        last = first
+        while last + 1 < len(chunks) and num_pages[last + 1] <= limit:
+            last += 1
+        longest = max(num_pages[first : last + 1])
+        tables = []
+        for chunk, used in zip(chunks[first : last + 1], num_pages[first : last + 1], strict=True):
+            page_ids = chunk.sequence.page_table.page_ids
+            tables.append(page_ids[:used] + [page_ids[0]] * (longest - used))
+        context_lens = [chunk.end for chunk in chunks[first : last + 1]]
+        groups.append(DecodeGroup(first, torch.tensor(tables).to(device), torch.tensor(context_lens).to(device)))
+        first = last + 1
+    return groups

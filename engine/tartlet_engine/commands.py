@@ -1,0 +1,173 @@
+"""Carries out commands: checks them, then changes contexts and demands. Never raises for what a command holds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from tartlet_engine import validation
+from tartlet_engine.accounts import RunAccount
+from tartlet_engine.api import (
+    AppendTokens,
+    CancelGeneration,
+    CloseRun,
+    Command,
+    CreateContext,
+    EngineError,
+    ErrorCode,
+    Failed,
+    FinishReason,
+    FlushContext,
+    ForkContext,
+    FreeContext,
+    Generate,
+    ModelInfo,
+    OpenRun,
+    TruncateContext,
+)
+from tartlet_engine.command_error import CommandError
+from tartlet_engine.contexts import ContextTable
+from tartlet_engine.demands import Demands
+from tartlet_engine.generation import Generation
+from tartlet_engine.pages import PagePool
+from tartlet_engine.sequence import Sequence
+from tartlet_engine.stop import StopDecider
+from tartlet_engine.token_table import TokenTable
+
+_log = logging.getLogger("tartlet_engine")
+
+
+class CommandHandler:
+    """Carries out one command after the other. Not thread-safe."""
+
+    def __init__(
+        self, info: ModelInfo, token_table: TokenTable, pool: PagePool, contexts: ContextTable, demands: Demands
+    ) -> None:
+        """Carry out commands on these contexts and demands, for one model."""
+        self._info = info
+        self._token_table = token_table
+        self._pool = pool
+        self._contexts = contexts
+        self._demands = demands
+        self.accounts: dict[int, RunAccount] = {}
+        self._handlers: dict[type, Callable[[Any, int], None]] = {
+            OpenRun: self._open_run,
+            CloseRun: self._close_run,
+            CreateContext: self._create,
+            AppendTokens: self._append,
+            ForkContext: self._fork,
+            TruncateContext: self._truncate,
+            FlushContext: self._flush,
+            FreeContext: self._free,
+            Generate: self._generate,
+            CancelGeneration: self._cancel,
+        }
+
+    def handle(self, command: Command, arrived_ns: int) -> None:
+        """Carry out a command that was submitted at `arrived_ns`. What goes wrong becomes a `Failed` event."""
+        try:
+            self._handlers[type(command)](command, arrived_ns)
+        except CommandError as error:
+            self._demands.events.append(Failed(_failed_id(command), error.error))
+        except Exception as error:
+            _log.exception("command=%s failed", type(command).__name__)
+            message = f"{type(command).__name__} failed: {type(error).__name__}: {error}"
+            self._demands.events.append(Failed(_failed_id(command), EngineError(ErrorCode.INTERNAL, message)))
+
+    def _open_run(self, command: OpenRun, arrived_ns: int) -> None:
+        if command.run_id in self.accounts:
+            raise CommandError(ErrorCode.ALREADY_EXISTS, f"there is a run {command.run_id} already")
+        self.accounts[command.run_id] = RunAccount(
+            command.run_id, command.tenant, command.max_generated_tokens, command.max_pages
+        )
+
+    def _close_run(self, command: CloseRun, arrived_ns: int) -> None:
+        account = self.accounts.pop(command.run_id, None)
+        if account is not None:
+            self._demands.close_run(account)
+
+    def _create(self, command: CreateContext, arrived_ns: int) -> None:
+        account = self.accounts.get(command.run_id)
+        if account is None:
+            raise CommandError(ErrorCode.NOT_FOUND, f"there is no run {command.run_id}")
+        self._contexts.create(command.context_id, account)
+
+    def _append(self, command: AppendTokens, arrived_ns: int) -> None:
+        sequence = self._contexts.get(command.context_id)
+        validation.check_token_ids("token_ids", command.token_ids, self._info.vocabulary_size)
+        self._contexts.append(sequence, command.token_ids)
+
+    def _fork(self, command: ForkContext, arrived_ns: int) -> None:
+        sequence = self._contexts.get(command.context_id)
+        self._contexts.fork(sequence, command.child_id, command.length)
+
+    def _truncate(self, command: TruncateContext, arrived_ns: int) -> None:
+        sequence = self._contexts.get(command.context_id)
+        self._contexts.truncate(sequence, command.length)
+        self._demands.complete_flushes(sequence)
+
+    def _flush(self, command: FlushContext, arrived_ns: int) -> None:
+        sequence = self._contexts.get(command.context_id)
+        self._contexts.require_idle(sequence)
+        self._require_computable(sequence)
+        self._contexts.flush(sequence, command.operation_id)
+        self._demands.complete_flushes(sequence)
+
+    def _free(self, command: FreeContext, arrived_ns: int) -> None:
+        sequence = self._contexts.sequences.get(command.context_id)
+        if sequence is not None:
+            self._demands.free(sequence)
+
+    def _generate(self, command: Generate, arrived_ns: int) -> None:
+        sequence = self._contexts.get(command.context_id)
+        self._contexts.require_idle(sequence)
+        validation.check_generate(command, self._info.vocabulary_size)
+        prompt_len = len(sequence.token_ids)
+        if prompt_len == 0:
+            message = f"context {command.context_id} is empty"
+            raise CommandError(ErrorCode.INVALID_ARGUMENT, message, "Fill it with at least one token first.")
+        self._require_computable(sequence)
+        room = self._info.context_len - prompt_len
+        max_tokens = room if command.stop.max_tokens is None else min(command.stop.max_tokens, room)
+        decider = StopDecider(command.stop, self._info.eos_token_ids, max_tokens, self._token_table)
+        generation = Generation(command, sequence, decider, arrived_ns)
+        self._demands.begin(generation)
+        if room == 0:
+            self._demands.finish(generation, FinishReason.LENGTH)
+
+    def _cancel(self, command: CancelGeneration, arrived_ns: int) -> None:
+        self._demands.cancel(command.generation_id)
+
+    def _require_computable(self, sequence: Sequence) -> None:
+        """Refuse at once what can never be computed: more pages than there are, or than the run may hold."""
+        account = sequence.account
+        if account.is_stopped:
+            message = f"run {account.run_id} has reached one of its limits"
+            raise CommandError(ErrorCode.QUOTA_EXCEEDED, message, "Start a new run, with higher limits.")
+        needed = self._pool.pages_for(len(sequence.token_ids))
+        have, whose = self._pool.num_pages, "the KV cache has"
+        if account.max_pages is not None and account.max_pages < have:
+            have, whose = account.max_pages, "the run may hold"
+        if needed > have:
+            tokens = len(sequence.token_ids)
+            message = f"a context of {tokens:,} tokens needs {needed:,} pages; {whose} {have:,}"
+            hint = "Use a shorter context, or a larger KV cache (kv_pages) or page limit of the run."
+            raise CommandError(ErrorCode.KV_EXHAUSTED, message, hint)
+
+
+def _failed_id(command: Command) -> int:
+    """The id by which the command's sender knows what failed."""
+    match command:
+        case Generate():
+            return command.generation_id
+        case FlushContext():
+            return command.operation_id
+        case ForkContext():
+            return command.child_id
+        case OpenRun() | CloseRun():
+            return command.run_id
+        case CancelGeneration():
+            return command.generation_id
+        case _:
+            return command.context_id

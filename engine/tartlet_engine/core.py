@@ -1,0 +1,91 @@
+"""The engine without its thread: commands go in, steps are carried out, events come out."""
+
+from __future__ import annotations
+
+import logging
+
+from tartlet_engine.api import Command, EngineError, EngineStats, ErrorCode, Event, ModelInfo
+from tartlet_engine.commands import CommandHandler
+from tartlet_engine.contexts import ContextTable
+from tartlet_engine.demands import Demands
+from tartlet_engine.model_runner import ModelRunner
+from tartlet_engine.pages import PagePool
+from tartlet_engine.scheduler import Scheduler
+from tartlet_engine.step import Stepper
+from tartlet_engine.token_table import TokenTable
+
+_log = logging.getLogger("tartlet_engine")
+
+
+class EngineCore:
+    """One model with its pages, contexts and demands. Everything on one thread."""
+
+    def __init__(self, info: ModelInfo, token_table: TokenTable, runner: ModelRunner, max_batch_tokens: int) -> None:
+        """Serve one model. `info.num_pages` and `info.page_size` must be those of the runner's KV cache."""
+        self._pool = PagePool(info.num_pages, info.page_size)
+        self._contexts = ContextTable(self._pool, info.context_len)
+        self._demands = Demands(self._contexts)
+        self._handler = CommandHandler(info, token_table, self._pool, self._contexts, self._demands)
+        scheduler = Scheduler(self._pool, max_batch_tokens)
+        self._stepper = Stepper(self._contexts, self._demands, self._pool, scheduler, runner)
+
+    @property
+    def has_work(self) -> bool:
+        """Tell whether somebody waits for something that steps bring nearer."""
+        return bool(self._contexts.active)
+
+    def handle(self, command: Command, arrived_ns: int) -> None:
+        """Carry out a command. Never raises for what the command holds."""
+        self._handler.handle(command, arrived_ns)
+
+    def step(self) -> None:
+        """Carry out one step.
+
+        An error outside the model's forward pass is a fault of our own: whoever waits then is told, and the engine goes
+        on if its books still balance.
+
+        Raises:
+            AssertionError: they do not; the engine cannot go on.
+        """
+        try:
+            self._stepper.step()
+        except Exception as error:
+            _log.exception("step=%d failed outside the forward pass", self._stepper.num_steps)
+            failure = EngineError(ErrorCode.INTERNAL, f"a step failed: {type(error).__name__}: {error}")
+            for sequence in list(self._contexts.active.values()):
+                sequence.forget()
+                self._demands.fail(sequence, failure)
+            self.check_integrity()
+
+    def take_events(self) -> list[Event]:
+        """Return the events since the last call."""
+        events, self._demands.events = self._demands.events, []
+        return events
+
+    def stats(self) -> EngineStats:
+        """Return the counters as they are now."""
+        waiting = sum(sequence.is_waiting for sequence in self._contexts.active.values())
+        return EngineStats(
+            pages_total=self._pool.num_pages,
+            pages_free=self._pool.num_free,
+            pages_cached=0,  # there is no prefix cache yet
+            pages_held=self._pool.num_held,
+            runs=len(self._handler.accounts),
+            contexts=len(self._contexts.sequences),
+            running=len(self._contexts.active) - waiting,
+            waiting=waiting,
+            steps=self._stepper.num_steps,
+            prefill_tokens=self._stepper.num_prefill_tokens,
+            generated_tokens=self._stepper.num_generated_tokens,
+        )
+
+    def check_integrity(self) -> None:
+        """Raise AssertionError unless every page, context and reference count adds up."""
+        self._contexts.check_integrity()
+        self._demands.check_integrity()
+        for account in self._handler.accounts.values():
+            account.check_integrity(sequence.page_table.page_ids for sequence in self._contexts.of_run(account))
+        accounts = self._handler.accounts
+        for sequence in self._contexts.sequences.values():
+            run_id = sequence.account.run_id
+            assert accounts.get(run_id) is sequence.account, f"context {sequence.context_id} outlives run {run_id}"

@@ -1,0 +1,180 @@
+"""The in-process engine: loads a model and serves it from a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tartlet_engine.api import (
+    Command,
+    EngineClient,
+    EngineConfig,
+    EngineError,
+    EngineStats,
+    EngineStopped,
+    ErrorCode,
+    Event,
+    ModelInfo,
+    ModelText,
+)
+
+if TYPE_CHECKING:
+    from tartlet_engine.core import EngineCore
+
+_log = logging.getLogger("tartlet_engine")
+
+Listener = Callable[[list[Event]], None]
+
+
+def start_engine(config: EngineConfig, progress: Callable[[str, float], None] | None = None) -> EngineClient:
+    """Load a model and start its engine.
+
+    Args:
+        config: which model, and how to run it.
+        progress: hears of what is being done and how much of it is done, 0 to 1, on the calling thread.
+
+    Raises:
+        weights.ModelLoadError: the model cannot be loaded or served.
+        ValueError: a setting is out of its range.
+
+    Cost: seconds, most of it reading weights and importing torch. On the calling thread.
+    """
+    from tartlet_engine.loading import load_engine
+
+    loaded = load_engine(config, progress)
+    return InProcessEngine(loaded.core, loaded.info, loaded.text, loaded.prepare_thread)
+
+
+class InProcessEngine:
+    """An `api.EngineClient` whose engine is a thread of this process."""
+
+    def __init__(self, core: EngineCore, info: ModelInfo, text: ModelText, prepare_thread: Callable[[], None]) -> None:
+        """Start the thread. `prepare_thread` is called on it first, for settings that hold for a thread."""
+        self._core: EngineCore | None = core
+        self._info = info
+        self._text = text
+        self._prepare_thread = prepare_thread
+        self._listener: Listener | None = None
+        self._stats = core.stats()
+        self._wakeup = threading.Condition()
+        self._inbox: list[tuple[Command, int]] = []  # with the time of arrival, monotonic ns
+        self._errands: list[_IntegrityCheck] = []
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._run, name="tartlet-engine", daemon=True)
+        self._thread.start()
+
+    @property
+    def models(self) -> Mapping[str, ModelInfo]:
+        """The loaded model by its name."""
+        return {self._info.name: self._info}
+
+    def text(self, model: str) -> ModelText:
+        """Return the text side of the model. Raises KeyError for another name."""
+        if model != self._info.name:
+            raise KeyError(model)
+        return self._text
+
+    def submit(self, commands: Sequence[Command]) -> None:
+        """Queue commands for the next step. After the end of the engine they are dropped."""
+        arrived_ns = time.monotonic_ns()
+        with self._wakeup:
+            self._inbox.extend((command, arrived_ns) for command in commands)
+            self._wakeup.notify()
+
+    def listen(self, listener: Listener) -> None:
+        """Set who hears of events, on the engine's thread."""
+        self._listener = listener
+
+    def stats(self) -> EngineStats:
+        """Return the counters as of the last step."""
+        return self._stats
+
+    def check_integrity(self) -> None:
+        """Raise AssertionError unless everything adds up. Waits for the step in progress."""
+        if threading.current_thread() is self._thread:
+            if self._core is not None:
+                self._core.check_integrity()
+            return
+        check = _IntegrityCheck()
+        with self._wakeup:
+            if self._is_closing:
+                return
+            self._errands.append(check)
+            self._wakeup.notify()
+        check.done.wait()
+        if check.error is not None:
+            raise check.error
+
+    def close(self) -> None:
+        """Stop the engine and free the model. Idempotent; waits for the step in progress."""
+        with self._wakeup:
+            self._is_closing = True
+            self._wakeup.notify()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        """Serve until closed: the thread's whole life."""
+        core = self._core
+        assert core is not None
+        try:
+            self._prepare_thread()
+            while self._serve_once(core):
+                pass
+        except BaseException as error:
+            _log.exception("the engine stops")
+            message = f"the engine stopped: {type(error).__name__}: {error}"
+            self._deliver([EngineStopped(EngineError(ErrorCode.INTERNAL, message))])
+        finally:
+            self._core = None
+            with self._wakeup:
+                self._is_closing = True
+                errands, self._errands = self._errands, []
+            for check in errands:
+                check.done.set()
+
+    def _serve_once(self, core: EngineCore) -> bool:
+        """Wait for something to do, then carry out all commands and one step. Returns False when closed."""
+        with self._wakeup:
+            while not (self._inbox or self._errands or self._is_closing or core.has_work):
+                self._wakeup.wait()
+            if self._is_closing:
+                return False
+            inbox, self._inbox = self._inbox, []
+            errands, self._errands = self._errands, []
+        for command, arrived_ns in inbox:
+            core.handle(command, arrived_ns)
+        if core.has_work:
+            core.step()
+        self._stats = core.stats()
+        self._deliver(core.take_events())
+        for check in errands:
+            check.carry_out(core)
+        return True
+
+    def _deliver(self, events: list[Event]) -> None:
+        """Hand events to the listener; its own faults must not stop the engine."""
+        if events and self._listener is not None:
+            try:
+                self._listener(events)
+            except Exception:
+                _log.exception("the listener failed on %d events", len(events))
+
+
+class _IntegrityCheck:
+    """A check that another thread waits for."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.error: AssertionError | None = None
+
+    def carry_out(self, core: EngineCore) -> None:
+        try:
+            core.check_integrity()
+        except AssertionError as error:
+            self.error = error
+        finally:
+            self.done.set()

@@ -1,0 +1,59 @@
+"""One generation: what it has sampled, its text, and what it has used."""
+
+from __future__ import annotations
+
+from tartlet_engine.api import Generate, Usage
+from tartlet_engine.logits import LogitsProcessor, needs_processor
+from tartlet_engine.sampler import SamplingRow
+from tartlet_engine.sequence import Sequence
+from tartlet_engine.stop import StopDecider, StopStep
+
+
+class Generation:
+    """A generation on a sequence, from the command's arrival to its end."""
+
+    def __init__(self, command: Generate, sequence: Sequence, decider: StopDecider, arrived_ns: int) -> None:
+        """Begin with a validated command. `arrived_ns` is when it was submitted, on the monotonic clock."""
+        self.generation_id = command.generation_id
+        self.sequence = sequence
+        self.prompt_len = len(sequence.token_ids)
+        self.cached_tokens: int | None = None  # set when it first takes part in a step
+        self.num_generated = 0
+        processor = LogitsProcessor(command.sampling, sequence.token_ids) if needs_processor(command.sampling) else None
+        self.sampling_row = SamplingRow(command.sampling, 0, processor, command.num_logprobs)
+        self._decider = decider
+        self._arrived_ns = arrived_ns
+        self._first_token_ns = 0
+
+    def note_cached(self, num_tokens: int) -> None:
+        """Note, when first it takes part in a step, how many of the prompt's tokens were computed already."""
+        if self.cached_tokens is None:
+            self.cached_tokens = num_tokens
+
+    def accept(self, token_id: int, now_ns: int) -> StopStep:
+        """Append a sampled token to the sequence, and decide whether it was the last."""
+        if self.num_generated == 0:
+            self._first_token_ns = now_ns
+        self.num_generated += 1
+        self.sampling_row.token_index = self.num_generated
+        if self.sampling_row.processor is not None:
+            self.sampling_row.processor.note(token_id)
+        self.sequence.append((token_id,))
+        return self._decider.feed(token_id)
+
+    def rest_of_text(self) -> str:
+        """Return the text that was held back, when the generation ends for a reason of its own."""
+        return self._decider.flush()
+
+    def usage(self, now_ns: int) -> Usage:
+        """Return what has been used up to now."""
+        page_table = self.sequence.page_table
+        return Usage(
+            prompt_tokens=self.prompt_len,
+            cached_tokens=self.cached_tokens or 0,
+            generated_tokens=self.num_generated,
+            pages=len(page_table.page_ids),
+            shared_pages=page_table.num_shared,
+            first_token_ns=max(0, self._first_token_ns - self._arrived_ns) if self.num_generated else 0,
+            total_ns=now_ns - self._arrived_ns,
+        )

@@ -1,0 +1,101 @@
+"""From a configuration to an engine that is ready to be driven: device, dtype, weights, KV cache, text side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tartlet_engine.api import EngineConfig, ModelInfo
+from tartlet_engine.attention import ATTENTION_NAME, register_attention
+from tartlet_engine.core import EngineCore
+from tartlet_engine.kv_cache import KvCache, default_num_pages, page_bytes
+from tartlet_engine.model_runner import TransformersRunner, probe_layer_shapes
+from tartlet_engine.tokenizer import ModelTokenizer
+from tartlet_engine.weights import ModelLoadError, load_model
+
+Progress = Callable[[str, float], None]
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedEngine:
+    """What an engine's thread needs."""
+
+    core: EngineCore
+    info: ModelInfo
+    text: ModelTokenizer
+    prepare_thread: Callable[[], None]  # torch settings of the thread that steps
+
+
+def load_engine(config: EngineConfig, progress: Progress | None) -> LoadedEngine:
+    """Load everything, on the calling thread. Raises ModelLoadError, or ValueError for a setting out of its range."""
+    _check_config(config)
+    device = choose_device(config.device)
+    dtype = choose_dtype(config.dtype, device)
+    text = ModelTokenizer(config.model_path)
+    register_attention()
+    model, model_config = load_model(Path(config.model_path), dtype, device, ATTENTION_NAME, progress)
+    try:
+        layer_shapes = probe_layer_shapes(model, device)
+    except NotImplementedError as error:
+        raise ModelLoadError(str(error), "Use a model of another architecture") from error
+    context_len = int(model_config.get_text_config().max_position_embeddings)
+    bytes_per_page = page_bytes(layer_shapes, config.page_size, dtype)
+    num_pages = config.kv_pages or default_num_pages(bytes_per_page, config.page_size, context_len, device)
+    kv_cache = KvCache(layer_shapes, num_pages, config.page_size, dtype, device)
+    model_module: Any = model
+    info = ModelInfo(
+        name=config.model_name,
+        architecture=type(model).__name__,
+        context_len=context_len,
+        vocabulary_size=int(model_module.get_input_embeddings().num_embeddings),
+        page_size=config.page_size,
+        num_pages=num_pages,
+        eos_token_ids=text.eos_token_ids,
+        features=("chat",) if text.has_chat_template else (),
+        dtype=str(dtype).removeprefix("torch."),
+        backend=device.type,
+    )
+    core = EngineCore(info, text.table, TransformersRunner(model, kv_cache), config.max_batch_tokens)
+    return LoadedEngine(core, info, text, lambda: _prepare_thread(config.threads))
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device for a setting: `auto` takes a GPU if there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device is 'cuda', but torch finds no usable GPU; use 'auto' or 'cpu'")
+    return torch.device(name)
+
+
+def choose_dtype(name: str, device: torch.device) -> torch.dtype:
+    """Return the dtype for a setting: `auto` takes what is fast on the device."""
+    if name != "auto":
+        return _DTYPES[name]
+    capabilities = torch.cpu.get_capabilities()
+    has_native_bfloat16 = device.type == "cuda" or capabilities.get("avx512_bf16") or capabilities.get("amx_bf16")
+    return torch.bfloat16 if has_native_bfloat16 else torch.float32
+
+
+def _check_config(config: EngineConfig) -> None:
+    """Raise ValueError, naming the setting, unless all are in their ranges."""
+    if config.dtype not in ("auto", *_DTYPES):
+        raise ValueError(f"dtype must be 'auto', 'float32' or 'bfloat16', got {config.dtype!r}")
+    if config.device not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {config.device!r}")
+    for name in ("threads", "kv_pages", "page_size", "max_batch_tokens"):
+        value = getattr(config, name)
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+
+
+def _prepare_thread(threads: int | None) -> None:
+    """Set how many CPU threads torch uses for what the calling thread computes."""
+    if threads is not None:
+        torch.set_num_threads(threads)

@@ -1,0 +1,88 @@
+"""Runs the model: from a step's batch to the logits of the rows asked for.
+
+`ModelRunner` is what the engine needs of a model; `TransformersRunner` is transformers' own modules with paged
+attention, which covers every architecture that goes through transformers' attention interface.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+
+from tartlet_engine.attention import AttentionStep, PagedAttentionStep, ShapeProbe
+from tartlet_engine.batch import StepBatch
+from tartlet_engine.kv_cache import KvCache, LayerShape
+
+
+class ModelRunner(Protocol):
+    """A loaded model with its KV cache."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where batches must be."""
+        ...
+
+    def forward(self, batch: StepBatch) -> torch.Tensor:
+        """Compute a step: keys and values go into the pages, the logits float32[R, V] are returned."""
+        ...
+
+
+class TransformersRunner:
+    """A causal language model of transformers, loaded with the attention implementation `attention.ATTENTION_NAME`."""
+
+    def __init__(self, model: torch.nn.Module, kv_cache: KvCache) -> None:
+        """Run `model` over the pages of `kv_cache`, which must have the layers that `probe_layer_shapes` found."""
+        self._model = model
+        self._kv_cache = kv_cache
+        self.device = kv_cache.keys[0].device
+
+    @torch.inference_mode()
+    def forward(self, batch: StepBatch) -> torch.Tensor:
+        """Compute a step: `ModelRunner.forward`. On the thread whose torch settings apply."""
+        self._kv_cache.copy_pages(batch.page_copies)
+        step = PagedAttentionStep(batch, self._kv_cache)
+        return _model_forward(self._model, batch.token_ids, batch.positions, batch.logit_rows, step)
+
+
+def probe_layer_shapes(model: torch.nn.Module, device: torch.device) -> list[LayerShape]:
+    """Run one token through the model to see which keys and values each layer has.
+
+    Raises NotImplementedError, naming the architecture, if it cannot be served: its attention does not come through
+    transformers' attention interface, or asks for something that paged attention does not know.
+    """
+    probe = ShapeProbe()
+    name = type(model).__name__
+    config: Any = model.config
+    num_layers = config.get_text_config().num_hidden_layers
+    zero = torch.zeros(1, dtype=torch.int64, device=device)
+    try:
+        with torch.inference_mode():
+            _model_forward(model, zero, zero, zero, probe)
+    except (NotImplementedError, TypeError) as error:
+        raise NotImplementedError(f"{name} cannot be served: {error}") from error
+    if sorted(probe.layer_shapes) != list(range(num_layers)):
+        seen = len(probe.layer_shapes)
+        raise NotImplementedError(
+            f"{name} cannot be served: {seen} of its {num_layers} layers go through transformers' attention interface"
+        )
+    return [probe.layer_shapes[index] for index in range(num_layers)]
+
+
+def _model_forward(
+    model: torch.nn.Module,
+    token_ids: torch.Tensor,  # int64[T]
+    positions: torch.Tensor,  # int64[T]
+    logit_rows: torch.Tensor,  # int64[R]
+    attention_step: AttentionStep,
+) -> torch.Tensor:
+    """Call a transformers model with one flat row of tokens. Returns float32[R, V]."""
+    output = model(
+        input_ids=token_ids.unsqueeze(0),
+        position_ids=positions.unsqueeze(0),
+        use_cache=False,
+        logits_to_keep=logit_rows,
+        attention_step=attention_step,
+    )
+    logits: torch.Tensor = output.logits[0]
+    return logits.float()

@@ -1,0 +1,127 @@
+"""A sequence: the tokens of one context, the pages of those computed, and what is still to be computed, for whom.
+
+Pure Python. The tokens of a sequence are known at once; computing them follows when something demands it. Tokens below
+`num_computed` have their keys and values in the pages. The token that a generation sampled last is not yet computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tartlet_engine.accounts import RunAccount
+from tartlet_engine.page_table import PageTable
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tartlet_engine.generation import Generation
+
+
+@dataclass(slots=True)
+class Flush:
+    """A demand to compute the first `target_len` tokens; without an operation id, nobody asked but a fork waits."""
+
+    operation_id: int | None
+    target_len: int
+
+
+@dataclass(slots=True)
+class Link:
+    """A fork's wait: until `source` has computed the first `prefix_len` tokens, whose pages it then shares."""
+
+    source: Sequence
+    prefix_len: int
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """One context's tokens, pages and demands. Only the engine's thread touches it."""
+
+    context_id: int
+    account: RunAccount
+    page_table: PageTable
+    token_ids: list[int] = field(default_factory=list)
+    num_computed: int = 0
+    # float32[V] after the last token: set only while all tokens are computed. Forks share it, nobody writes to it.
+    logits: Tensor | None = None
+    generation: Generation | None = None
+    flushes: list[Flush] = field(default_factory=list)
+    link: Link | None = None
+    followers: list[Sequence] = field(default_factory=list)  # those whose link's source is this sequence
+    is_waiting: bool = False  # it had something to compute in the last step, but there were too few pages
+    last_served_step: int = -1
+    demand_order: int = 0  # grows with each sequence that begins to demand something
+
+    @property
+    def target_len(self) -> int:
+        """Tokens to be computed for whoever demands most."""
+        if self.generation is not None:
+            return len(self.token_ids)
+        return max((flush.target_len for flush in self.flushes), default=0)
+
+    @property
+    def has_demand(self) -> bool:
+        """Tell whether somebody waits for this sequence to be computed."""
+        return self.generation is not None or bool(self.flushes)
+
+    @property
+    def num_to_compute(self) -> int:
+        """Tokens to compute before the demands are met; 0 while it waits for the source of its link."""
+        return 0 if self.link is not None else max(0, self.target_len - self.num_computed)
+
+    @property
+    def is_decoding(self) -> bool:
+        """Tell whether all that is left to compute is the token which its generation sampled last."""
+        return self.generation is not None and self.generation.num_generated > 0 and self.num_to_compute == 1
+
+    def append(self, token_ids: list[int] | tuple[int, ...]) -> None:
+        """Append tokens, not yet computed."""
+        if token_ids:
+            self.token_ids.extend(token_ids)
+            self.logits = None
+
+    def truncate(self, length: int) -> None:
+        """Drop the tokens after the first `length`, with their pages; demands for them shrink."""
+        if length < len(self.token_ids):
+            del self.token_ids[length:]
+            self.logits = None
+        self.num_computed = min(self.num_computed, length)
+        self.page_table.truncate(length)
+        for flush in self.flushes:
+            flush.target_len = min(flush.target_len, length)
+        if self.link is not None:
+            self.link.prefix_len = min(self.link.prefix_len, length)
+
+    def forget(self) -> None:
+        """Give back all pages. The tokens stay, and are computed again when somebody demands it."""
+        self.num_computed = 0
+        self.logits = None
+        self.page_table.truncate(0)
+
+    def demand_logits(self) -> None:
+        """See to it that meeting the demands yields the last token's logits, computing it again if they are gone."""
+        is_complete = self.num_computed == len(self.token_ids)
+        if is_complete and self.logits is None and self.link is None and self.token_ids:
+            self.num_computed -= 1
+
+    def share_from(self, source: Sequence, prefix_len: int) -> None:
+        """Share the source's pages of the first `prefix_len` tokens, as far as computed, and its logits if they fit."""
+        self.num_computed = min(prefix_len, source.num_computed)
+        self.page_table.share_prefix(source.page_table, self.num_computed)
+        if self.num_computed == len(self.token_ids) == len(source.token_ids):
+            self.logits = source.logits
+
+    def check_integrity(self) -> None:
+        """Raise AssertionError unless the numbers, pages, links and logits fit together."""
+        name = f"context {self.context_id}"
+        page_size = self.page_table.page_size
+        assert 0 <= self.num_computed <= len(self.token_ids), name
+        assert len(self.page_table.page_ids) * page_size >= self.num_computed, f"{name}: computed tokens without pages"
+        assert self.logits is None or self.num_computed == len(self.token_ids), f"{name}: logits of another token"
+        assert all(flush.target_len <= len(self.token_ids) for flush in self.flushes), name
+        assert all(link_of.link is not None and link_of.link.source is self for link_of in self.followers), name
+        if self.link is not None:
+            assert self in self.link.source.followers, f"{name}: waits for a sequence that does not know of it"
+            assert self.num_computed == 0, f"{name}: computed something while it waits for its source"
+            assert self.link.prefix_len <= min(len(self.token_ids), len(self.link.source.token_ids)), name

@@ -1,0 +1,163 @@
+"""One step of the engine: schedule, prepare, forward, sample, commit.
+
+The order of a step is the order of the methods below. A failure in it ends the generations and flushes that took part,
+or the single one that it concerns, and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import torch
+
+from tartlet_engine.accounts import RunLimitError
+from tartlet_engine.api import Chunk as ChunkEvent
+from tartlet_engine.api import EngineError, ErrorCode
+from tartlet_engine.batch import build_batch, order_chunks
+from tartlet_engine.contexts import ContextTable
+from tartlet_engine.demands import Demands
+from tartlet_engine.generation import Generation
+from tartlet_engine.model_runner import ModelRunner
+from tartlet_engine.pages import PagePool
+from tartlet_engine.sampler import Sampled, sample
+from tartlet_engine.scheduler import Chunk, Scheduler, StepPlan
+from tartlet_engine.sequence import Sequence
+
+_log = logging.getLogger("tartlet_engine")
+
+
+class Stepper:
+    """Carries out steps over the sequences that somebody waits for. On the engine's thread."""
+
+    def __init__(
+        self, contexts: ContextTable, demands: Demands, pool: PagePool, scheduler: Scheduler, runner: ModelRunner
+    ) -> None:
+        """Step over `contexts`; what comes of it goes to `demands`."""
+        self._contexts = contexts
+        self._demands = demands
+        self._pool = pool
+        self._scheduler = scheduler
+        self._runner = runner
+        self.num_steps = 0
+        self.num_prefill_tokens = 0
+        self.num_generated_tokens = 0
+
+    def step(self) -> None:
+        """Carry out one step. Every call ends some demand or brings some nearer to its end."""
+        self.num_steps += 1
+        plan = self._scheduler.plan(self._contexts.active.values(), self.num_steps)
+        for breach in plan.breaches:
+            self._demands.stop_run(breach)
+        chunks = order_chunks([chunk for chunk in plan.chunks if chunk.sequence.has_demand])
+        logits = self._forward(chunks, plan)
+        computed = [] if logits is None else self._note_computed(chunks, logits)
+        sampled = self._sample(computed, logits)
+        for sequence in plan.waiting:
+            if self._pool.pages_for(sequence.target_len) > self._pool.num_pages:
+                self._fail_for_pages(sequence)
+        if not chunks and not sampled and not plan.breaches:
+            self._make_way()
+
+    def _forward(self, chunks: list[Chunk], plan: StepPlan) -> torch.Tensor | None:
+        """Compute the chunks: float32[R, V] for those that want logits, in their order; None if nothing came of it."""
+        if not chunks:
+            return None
+        for chunk in chunks:
+            if chunk.sequence.generation is not None:
+                chunk.sequence.generation.note_cached(chunk.start)
+        try:
+            batch = build_batch(chunks, plan.page_copies, self._pool.page_size, self._runner.device)
+            return self._runner.forward(batch)
+        except Exception as error:
+            _log.exception("step=%d tokens=%d failed", self.num_steps, plan.num_tokens)
+            message = f"the model failed in a step of {plan.num_tokens} tokens: {type(error).__name__}: {error}"
+            for chunk in chunks:
+                self._demands.fail(chunk.sequence, EngineError(ErrorCode.INTERNAL, message))
+            return None
+
+    def _note_computed(self, chunks: list[Chunk], logits: torch.Tensor) -> list[Sequence]:
+        """Note what is computed, and let forks and flushes go on. Returns the sequences of the rows of logits."""
+        row_sequences: list[Sequence] = []
+        for chunk in chunks:
+            sequence = chunk.sequence
+            if not sequence.is_decoding:
+                self.num_prefill_tokens += chunk.num_tokens
+            sequence.num_computed = chunk.end
+            if chunk.wants_logits:
+                sequence.logits = logits[len(row_sequences)]
+                row_sequences.append(sequence)
+                if sequence.generation is None or sequence.followers:
+                    # Kept after this step: a copy of its own, which does not keep the whole step's logits.
+                    sequence.logits = sequence.logits.clone()
+            if sequence.followers:
+                self._contexts.share_with_followers(sequence)
+            if sequence.flushes:
+                self._demands.complete_flushes(sequence)
+        return row_sequences
+
+    def _sample(self, computed: list[Sequence], logits: torch.Tensor | None) -> bool:
+        """Sample for every generation whose logits are there: just computed, or kept. Tells whether there was any.
+
+        Args:
+            computed: the sequences of the rows of `logits`.
+            logits: float32[R, V], or None if nothing was computed.
+        """
+        kept = [sequence for sequence in self._contexts.active.values() if sequence.logits is not None]
+        if len(kept) > len(computed):
+            computed = computed + [sequence for sequence in kept if sequence not in set(computed)]
+        generations = [sequence.generation for sequence in computed if sequence.generation is not None]
+        if not generations:
+            return False
+        if logits is None or len(generations) != len(logits):
+            logits = torch.stack([row for generation in generations if (row := generation.sequence.logits) is not None])
+        results = sample(logits, [generation.sampling_row for generation in generations])
+        for generation, result in zip(generations, results, strict=True):
+            generation.note_cached(generation.prompt_len)
+            if isinstance(result, EngineError):
+                self._demands.fail(generation.sequence, result)
+            elif not generation.sequence.account.is_stopped:
+                self._commit(generation, result)
+        return True
+
+    def _commit(self, generation: Generation, sampled: Sampled) -> None:
+        """Append a sampled token, tell of it, and end the generation if it was the last."""
+        account = generation.sequence.account
+        try:
+            account.require_token()
+        except RunLimitError as breach:
+            self._demands.stop_run(breach)
+            return
+        account.num_generated_tokens += 1
+        self.num_generated_tokens += 1
+        stop = generation.accept(sampled.token_id, time.monotonic_ns())
+        logprobs = () if sampled.logprobs is None else (sampled.logprobs,)
+        self._demands.events.append(ChunkEvent(generation.generation_id, (sampled.token_id,), stop.text, logprobs))
+        if stop.finish_reason is not None:
+            self._demands.finish(generation, stop.finish_reason, stop.stop_string)
+
+    def _make_way(self) -> None:
+        """Fail one of those that wait for pages, because nothing else can go on: the youngest that holds any.
+
+        With preemption, this is where one of them would be put aside instead.
+        """
+        waiting = [sequence for sequence in self._contexts.active.values() if sequence.is_waiting]
+        assert waiting, "sequences have demands, but nothing to compute, to sample or to wait for"
+        self._fail_for_pages(max(waiting, key=lambda sequence: (_gives_pages(sequence), sequence.demand_order)))
+
+    def _fail_for_pages(self, sequence: Sequence) -> None:
+        """Fail a sequence that cannot get the pages it needs, and take back those that it has."""
+        needed = self._pool.pages_for(sequence.target_len)
+        held = len(sequence.page_table.page_ids)
+        message = (
+            f"a context of {len(sequence.token_ids):,} tokens needs {needed:,} pages and holds {held:,}; "
+            f"{self._pool.num_free:,} of {self._pool.num_pages:,} are free, and nothing can make room"
+        )
+        hint = "Free contexts, run less at a time, or give the engine a larger KV cache (kv_pages)."
+        sequence.forget()
+        self._demands.fail(sequence, EngineError(ErrorCode.KV_EXHAUSTED, message, hint))
+
+
+def _gives_pages(sequence: Sequence) -> bool:
+    """Tell whether failing the sequence frees any page."""
+    return sequence.page_table.num_shared < len(sequence.page_table.page_ids)

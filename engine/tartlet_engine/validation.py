@@ -1,0 +1,80 @@
+"""Checks every number that comes in with a command, before anything depends on it.
+
+The host checks what programs pass; the engine checks again, because a wrong id or a NaN would otherwise fail a whole
+step, or make it wrong for everybody in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tartlet_engine.api import ErrorCode, Generate, Sampling, Stop
+from tartlet_engine.command_error import CommandError
+
+MAX_LOGPROBS = 20
+MAX_STOP_STRINGS = 16
+MAX_STOP_STRING_LEN = 1024  # characters
+MAX_STOP_TOKENS = 1024
+MAX_LOGIT_BIASES = 1024
+MAX_PENALTY = 100.0
+MAX_BIAS = 1000.0
+MAX_TEMPERATURE = 100.0
+
+
+def check_token_ids(field: str, token_ids: Sequence[int], vocabulary_size: int) -> None:
+    """Raise CommandError unless all ids are in the vocabulary. Cost: one pass in C."""
+    if token_ids and (min(token_ids) < 0 or max(token_ids) >= vocabulary_size):
+        position = next(i for i, token_id in enumerate(token_ids) if not 0 <= token_id < vocabulary_size)
+        _refuse(f"{field}[{position}]", token_ids[position], f"0 to {vocabulary_size - 1}")
+
+
+def check_generate(command: Generate, vocabulary_size: int) -> None:
+    """Raise CommandError `invalid-argument`, with field, value and range, unless everything can be carried out."""
+    _check_sampling(command.sampling, vocabulary_size)
+    _check_stop(command.stop, vocabulary_size)
+    if command.num_logprobs is not None and not 0 <= command.num_logprobs <= MAX_LOGPROBS:
+        _refuse("num_logprobs", command.num_logprobs, f"0 to {MAX_LOGPROBS}")
+
+
+def _check_sampling(sampling: Sampling, vocabulary_size: int) -> None:
+    _check_number("sampling.temperature", sampling.temperature, 0.0, MAX_TEMPERATURE)
+    _check_number("sampling.min_p", sampling.min_p, 0.0, 1.0)
+    _check_number("sampling.presence_penalty", sampling.presence_penalty, -MAX_PENALTY, MAX_PENALTY)
+    _check_number("sampling.frequency_penalty", sampling.frequency_penalty, -MAX_PENALTY, MAX_PENALTY)
+    if not 0.0 < sampling.top_p <= 1.0:
+        _refuse("sampling.top_p", sampling.top_p, "greater than 0, up to 1")
+    if not 0.0 < sampling.repetition_penalty <= MAX_PENALTY:
+        _refuse("sampling.repetition_penalty", sampling.repetition_penalty, f"greater than 0, up to {MAX_PENALTY:g}")
+    if sampling.top_k < 0:
+        _refuse("sampling.top_k", sampling.top_k, "0 or greater")
+    if not 0 <= sampling.seed < 2**64:
+        _refuse("sampling.seed", sampling.seed, "0 to 2**64 - 1")
+    if len(sampling.logit_bias) > MAX_LOGIT_BIASES:
+        _refuse("sampling.logit_bias", f"{len(sampling.logit_bias)} entries", f"at most {MAX_LOGIT_BIASES} entries")
+    check_token_ids("sampling.logit_bias", [token_id for token_id, _ in sampling.logit_bias], vocabulary_size)
+    for position, (_, bias) in enumerate(sampling.logit_bias):
+        _check_number(f"sampling.logit_bias[{position}]", bias, -MAX_BIAS, MAX_BIAS)
+
+
+def _check_stop(stop: Stop, vocabulary_size: int) -> None:
+    if stop.max_tokens is not None and stop.max_tokens < 1:
+        _refuse("stop.max_tokens", stop.max_tokens, "1 or greater")
+    if len(stop.token_ids) > MAX_STOP_TOKENS:
+        _refuse("stop.token_ids", f"{len(stop.token_ids)} ids", f"at most {MAX_STOP_TOKENS} ids")
+    check_token_ids("stop.token_ids", stop.token_ids, vocabulary_size)
+    if len(stop.strings) > MAX_STOP_STRINGS:
+        _refuse("stop.strings", f"{len(stop.strings)} strings", f"at most {MAX_STOP_STRINGS} strings")
+    for position, string in enumerate(stop.strings):
+        if not 1 <= len(string) <= MAX_STOP_STRING_LEN:
+            allowed = f"1 to {MAX_STOP_STRING_LEN} characters"
+            _refuse(f"stop.strings[{position}]", f"{len(string)} characters", allowed)
+
+
+def _check_number(field: str, value: float, least: float, greatest: float) -> None:
+    if not (math.isfinite(value) and least <= value <= greatest):
+        _refuse(field, value, f"{least:g} to {greatest:g}")
+
+
+def _refuse(field: str, value: object, allowed: str) -> None:
+    raise CommandError(ErrorCode.INVALID_ARGUMENT, f"{field} must be {allowed}, got {value}")

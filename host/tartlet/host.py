@@ -1,0 +1,297 @@
+"""The public way in: a `Host` runs programs next to a model. `tartlet.sync` has the same without asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeAlias
+
+from tartlet import compose, models, paths
+from tartlet.bindings import OFFERED, PROGRAM_INTERFACES, RUNNER_INTERFACES
+from tartlet.errors import ConfigError, GuestError, RunCancelledError, TartletError
+from tartlet.events import RunEvent, RunUsage
+from tartlet.limits import Limits
+from tartlet.progress import Progress, silent
+from tartlet.runtime.channel import Channel, LoopWaker
+from tartlet.runtime.loader import Loader
+from tartlet.runtime.program import Program
+from tartlet.runtime.run_state import RunState
+from tartlet.runtime.supervisor import RunCounts, Supervisor
+from tartlet.wasm.compiler import Compiler
+from tartlet.wasm.wasi import wasi_interfaces
+from tartlet.wasm.wasm_engine import WasmEngine
+from tartlet_engine.api import EngineClient, EngineStats, ModelInfo
+
+Loadable: TypeAlias = str | Path | bytes
+"""A path to a folder, a .py file or a component; the bytes of a component; or Python source text (it has a newline)."""
+
+TENANT = "local"
+_MAX_SEED = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class HostStats:
+    """What a host is doing."""
+
+    runs: RunCounts
+    engine: EngineStats
+
+
+class Run:
+    """One run of a program, as its caller sees it. Made by `Host.start`.
+
+    Iterate over it for its events; `result()` waits for its end. Neither is needed for it to go on. The last event is
+    its `RunUsage`. Iterating never raises: how the run ended is the business of `result()`.
+    """
+
+    def __init__(self, state: RunState, channel: Channel, supervisor: Supervisor) -> None:
+        self._state = state
+        self._channel = channel
+        self._supervisor = supervisor
+
+    @property
+    def id(self) -> str:
+        """The run's id, unique and hard to guess."""
+        return self._state.run_id
+
+    @property
+    def limits(self) -> Limits:
+        """What it may use."""
+        return self._state.limits
+
+    @property
+    def seed(self) -> int:
+        """What its random choices come from."""
+        return self._state.seed
+
+    @property
+    def usage(self) -> RunUsage:
+        """What it has used so far; all of it, once it has ended."""
+        return self._state.usage
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._channel.has_ended
+
+    def cancel(self) -> None:
+        """End the run, within a few milliseconds; `result()` then raises RunCancelledError. Returns at once.
+
+        No effect if it has ended. From any thread.
+        """
+        self._supervisor.end(self._state, RunCancelledError("the run was cancelled"))
+
+    async def result(self) -> Any:
+        """Wait for the run's end, and gives what the program returned, decoded from JSON.
+
+        Cancelling this wait does not cancel the run. May be called any number of times.
+
+        Raises:
+            GuestError: The program failed; the message has its traceback.
+            GuestTrapError: It trapped.
+            LimitExceededError: It exceeded one of its limits; has `limit`, `used` and `allowed`.
+            InvalidHandleError, DeadlockError: It used what it does not hold, or waits for what can never happen.
+            RunCancelledError: It was cancelled, or the host was closed.
+            EngineStoppedError: The engine is gone.
+        """
+        outcome = await self._channel.outcome()
+        if isinstance(outcome, TartletError):
+            raise outcome.with_traceback(None)
+        try:
+            return json.loads(outcome)
+        except ValueError as error:
+            raise GuestError(f"the program's result is not JSON: {error}: {outcome[:200]!r}") from None
+
+    def __aiter__(self) -> AsyncIterator[RunEvent]:
+        return self
+
+    async def next_event(self) -> RunEvent | None:
+        """Wait for the next event; None after the last. Cancelling this wait loses no event."""
+        return await self._channel.next()
+
+    async def __anext__(self) -> RunEvent:
+        event = await self.next_event()
+        if event is None:
+            raise StopAsyncIteration
+        return event
+
+
+class Host:
+    """A model and what runs programs next to it: `async with Host() as host`.
+
+    Making one is cheap; entering it loads the model. Leaving it cancels what still runs and frees everything.
+
+    Args:
+        model: Any name that `tartlet.models.pull` takes: of the catalogue, a Hugging Face id, a folder or a GGUF file.
+        dtype: "float32", "bfloat16" or "auto".
+        threads: CPU threads of the model; None for all cores.
+        kv_pages: Pages in the pool of the KV cache; None for as many as fit in memory.
+        engine: An engine to use instead of loading a model, such as `tartlet.testing.FakeEngine`. It serves one host at
+            a time, and stays the caller's to close.
+        limits: What a run may use if its start does not say otherwise.
+        spares: Python runners kept ready, for programs given as source. Each holds about 1 MB.
+        progress: Hears of fetching, building and loading, on another thread.
+    """
+
+    def __init__(
+        self,
+        model: str = models.DEFAULT,
+        *,
+        dtype: str = "auto",
+        threads: int | None = None,
+        kv_pages: int | None = None,
+        engine: EngineClient | None = None,
+        limits: Limits | None = None,
+        spares: int = 2,
+        progress: Progress = silent,
+    ) -> None:
+        if spares < 0:
+            raise ConfigError(f"spares must not be negative, got {spares}")
+        self._model, self._dtype, self._threads, self._kv_pages = model, dtype, threads, kv_pages
+        self._given_engine = engine
+        self._limits = limits or Limits()
+        self._num_spares = spares
+        self._progress = progress
+        self._engine: EngineClient | None = None
+        self._supervisor: Supervisor | None = None
+        self._loader: Loader | None = None
+        self._waker: LoopWaker | None = None
+
+    async def __aenter__(self) -> Host:
+        if self._supervisor is not None:
+            raise ConfigError("the host is open already")
+        engine = self._given_engine
+        if engine is None:
+            engine = await asyncio.to_thread(self._start_engine)
+        wasm_engine = _wasm_engine()
+        self._engine, self._supervisor = engine, Supervisor(wasm_engine, engine)
+        wasi = wasi_interfaces()
+        self._loader = Loader(
+            Compiler(wasm_engine, paths.components_folder(), self._progress),
+            self._supervisor,
+            program_interfaces={**wasi, **PROGRAM_INTERFACES},
+            offered=OFFERED,
+            runner_interfaces={**wasi, **RUNNER_INTERFACES},
+            num_spares=self._num_spares,
+            progress=self._progress,
+        )
+        self._waker = LoopWaker(asyncio.get_running_loop())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        supervisor, self._supervisor = self._supervisor, None
+        engine, self._engine = self._engine, None
+        if supervisor is not None:
+            await asyncio.to_thread(supervisor.close)
+        if engine is not None and engine is not self._given_engine:
+            await asyncio.to_thread(engine.close)
+
+    @property
+    def models(self) -> list[ModelInfo]:
+        """The facts of the models that it serves, the default first."""
+        return list(self._open().services.link.client.models.values())
+
+    async def load(self, source: Loadable, *, name: str | None = None) -> Program:
+        """Load a program: compiles it, or takes it from the cache, without blocking the loop.
+
+        Args:
+            source: A path to a folder with a main.py, to a .py file or to a .wasm component; the bytes of a component;
+                or Python source text. A string is source text if it has a newline, and else a path.
+            name: What the program is called; by default the name of its file or folder.
+
+        Raises:
+            InvalidComponentError: It is no component that this host can run; `code` says in which way.
+            BuildError: The source cannot be read or compiled, or the runner cannot be built.
+            ProgramError: There is no such file, or it is neither Python nor a component.
+        """
+        self._open()
+        assert self._loader is not None
+        return await asyncio.to_thread(self._loader.load, source, name)
+
+    async def start(
+        self, program: Program | Loadable, input: Any = None, *, limits: Limits | None = None, seed: int | None = None
+    ) -> Run:
+        """Start a run of a program, which is loaded first if it is not a `Program` yet.
+
+        Args:
+            program: What `load` gave, or takes.
+            input: What the program is given: anything that JSON can hold. For a Python inferlet, its arguments by name.
+            limits: What the run may use; by default the host's.
+            seed: What its random choices come from, 0 <= seed < 2**64; by default drawn.
+
+        Raises:
+            ConfigError: The input is not JSON, or the seed is out of its range.
+            ProgramError: As `load`.
+        """
+        supervisor = self._open()
+        assert self._waker is not None
+        input_json = _to_json(input)
+        if seed is not None and not 0 <= seed < _MAX_SEED:
+            raise ConfigError(f"the seed must be at least 0 and below 2**64, got {seed}")
+        if not isinstance(program, Program):
+            program = await self.load(program)
+            supervisor = self._open()
+        channel = Channel(self._waker)
+        state = RunState(
+            supervisor.services,
+            channel,
+            run_id=f"run_{secrets.token_hex(12)}",
+            inferlet=program.name,
+            tenant=TENANT,
+            limits=limits or self._limits,
+            seed=secrets.randbits(64) if seed is None else seed,
+            program=program.runner_json(input_json),
+            on_finish=supervisor.forget,
+        )
+        supervisor.start(state, program, input_json)
+        return Run(state, channel, supervisor)
+
+    async def run(
+        self, program: Program | Loadable, input: Any = None, *, limits: Limits | None = None, seed: int | None = None
+    ) -> Any:
+        """Run a program to its end and give its result: `start` and `result` in one. Cancelled, it cancels the run."""
+        run = await self.start(program, input, limits=limits, seed=seed)
+        try:
+            return await run.result()
+        finally:
+            run.cancel()
+
+    def stats(self) -> HostStats:
+        """The counters of runs, and those of the engine."""
+        supervisor = self._open()
+        return HostStats(supervisor.counts(), supervisor.services.link.client.stats())
+
+    def _open(self) -> Supervisor:
+        if self._supervisor is None:
+            raise ConfigError("the host is not open", hint="Use it inside `async with Host(...) as host`.")
+        return self._supervisor
+
+    def _start_engine(self) -> EngineClient:
+        return compose.start_engine(
+            self._model,
+            dtype=self._dtype,
+            threads=self._threads,
+            kv_pages=self._kv_pages,
+            progress=self._progress,
+        )
+
+
+@cache
+def _wasm_engine() -> WasmEngine:
+    """The one Wasmtime engine of the process: its compiled code and its epochs serve all hosts."""
+    return WasmEngine()
+
+
+def _to_json(value: Any) -> str:
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"the input cannot be written as JSON: {error}") from error

@@ -1,0 +1,157 @@
+"""Loads programs: components by way of the compiler's cache, Python source by way of the runner."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from tartlet import paths
+from tartlet.errors import BuildError, InvalidComponentError, ProgramError, TartletError
+from tartlet.progress import Progress
+from tartlet.runner import PythonSource, read_source, runner_component
+from tartlet.runtime.code_cache import CodeCache
+from tartlet.runtime.program import Program
+from tartlet.runtime.supervisor import Supervisor
+from tartlet.wasm.compiler import Compiler
+from tartlet.wasm.component_check import check_component
+from tartlet.wasm.fiber import FiberLimits
+from tartlet.wasm.host_function import Interfaces
+from tartlet.wasm.linker import LinkedComponent
+
+_COMPILE_LIMITS = FiberLimits(memory_bytes=1 << 30, cpu_ns=60_000_000_000, host_calls=1_000_000)
+"""Source that is only compiled can do nothing but be big."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Runner:
+    """The component that runs Python source."""
+
+    linked: LinkedComponent
+    digest: str
+
+
+class Loader:
+    """Make programs. Everything here blocks: call it off the loop. Thread: any, several at once.
+
+    Args:
+        compiler: Makes native code of components, and keeps it.
+        supervisor: Where the runner compiles source, and where spares are kept.
+        program_interfaces: What programs may import, and WASI.
+        offered: The names, with versions, of what programs may import besides WASI.
+        runner_interfaces: What the runner may import.
+        num_spares: Runners to keep parked once the first program of source is loaded.
+        progress: Hears of building the runner.
+    """
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        supervisor: Supervisor,
+        *,
+        program_interfaces: Interfaces,
+        offered: Collection[str],
+        runner_interfaces: Interfaces,
+        num_spares: int,
+        progress: Progress,
+    ) -> None:
+        self._compiler = compiler
+        self._supervisor = supervisor
+        self._program_interfaces = program_interfaces
+        self._offered = offered
+        self._runner_interfaces = runner_interfaces
+        self._num_spares = num_spares
+        self._progress = progress
+        self._linked: WeakValueDictionary[str, LinkedComponent] = WeakValueDictionary()  # by digest
+        self._code_cache = CodeCache(paths.folder("code"))
+        self._runner: _Runner | None = None
+        self._runner_lock = threading.Lock()
+
+    def load(self, source: str | Path | bytes, name: str | None) -> Program:
+        """The program in `source`; see `Host.load`."""
+        if isinstance(source, bytes):
+            return self._load_component(source, name or "component")
+        if isinstance(source, str) and "\n" in source:
+            return self._load_source(PythonSource("main", {"main.py": source}), name or "main")
+        path = Path(source).expanduser()
+        name = name or path.resolve().stem
+        if path.is_dir() or (path.is_file() and path.suffix == ".py"):
+            return self._load_source(read_source(path), name)
+        if path.is_file():
+            return self._load_component(_read_component(path), name)
+        raise ProgramError(
+            f"there is no file or folder {str(path)!r}",
+            hint="Give a folder with a main.py, a .py file, a .wasm component, or Python source text of several lines.",
+            code="not_found",
+        )
+
+    def _load_component(self, component: bytes, name: str) -> Program:
+        digest = hashlib.sha256(component).hexdigest()
+        linked = self._linked.get(digest)
+        if linked is None:
+            check_component(component, self._offered, required_exports=("run",))
+            compiled = self._compiler.compile(component)
+            linked = LinkedComponent(self._compiler.wasm_engine, compiled, self._program_interfaces)
+            self._linked[digest] = linked
+        return Program(name, digest, "component", linked)
+
+    def _load_source(self, source: PythonSource, name: str) -> Program:
+        runner = self._get_runner()
+        files_json = json.dumps(dict(sorted(source.files.items())))
+        digest = hashlib.sha256(f"{runner.digest} {source.main} {files_json}".encode()).hexdigest()
+        compiled_json = self._code_cache.get(digest)
+        if compiled_json is None:
+            compiled_json = self._compile_source(runner.linked, source.main, files_json)
+            self._code_cache.put(digest, compiled_json)
+        return Program(name, digest, "source", runner.linked, source.main, compiled_json)
+
+    def _compile_source(self, runner: LinkedComponent, main: str, files_json: str) -> str:
+        """The files with their code. Raises BuildError with the syntax error."""
+        job = _CompileJob(f'{{"main":{json.dumps(main)},"files":{files_json},"input":null}}')
+        result = self._supervisor.call_export(runner, "compile", (), state=job, limits=_COMPILE_LIMITS).result()
+        if isinstance(result, TartletError):
+            raise BuildError(f"the source cannot be compiled: {result.message}", hint=result.hint) from result
+        is_ok, text = result
+        if not is_ok:
+            raise BuildError(text.rstrip())
+        return str(text)
+
+    def _get_runner(self) -> _Runner:
+        with self._runner_lock:
+            if self._runner is None:
+                path = runner_component(self._progress)
+                component = path.read_bytes()
+                compiled = self._compiler.compile(component)
+                linked = LinkedComponent(self._compiler.wasm_engine, compiled, self._runner_interfaces)
+                self._runner = _Runner(linked, hashlib.sha256(component).hexdigest())
+                self._supervisor.keep_spares(linked, self._num_spares)
+            return self._runner
+
+
+def _read_component(path: Path) -> bytes:
+    """The bytes of a file. Raises InvalidComponentError at once if it is something else than WebAssembly."""
+    component = path.read_bytes()
+    if not component.startswith(b"\0asm"):
+        raise InvalidComponentError(f"{path} is neither a .py file nor a WebAssembly component", code="not_a_component")
+    return component
+
+
+class _CompileJob:
+    """The state of a fiber that calls the runner's `compile`."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def take_program(self) -> str:
+        """Give the program that the runner asks for."""
+        return self._program
+
+    def print(self, text: str) -> None:
+        """Ignore what is printed, such as a SyntaxWarning: it comes again in every run."""
+
+    def log(self, log: object) -> None:
+        """Ignore it, as `print` does."""

@@ -1,0 +1,184 @@
+"""The host without asyncio: the same classes, whose calls wait.
+
+    with tartlet.sync.Host() as host:
+        for event in (run := host.start("best_of_n.py", {"n": 5})):
+            print(event)
+        print(run.result())
+
+Each host has a thread with an asyncio loop, on which the asynchronous host does the work. Its methods may be called
+from any other thread, and from several at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tartlet import host as asynchronous
+from tartlet import models
+from tartlet.errors import ConfigError
+from tartlet.events import RunEvent, RunUsage
+from tartlet.host import HostStats, Loadable
+from tartlet.limits import Limits
+from tartlet.progress import Progress, silent
+from tartlet.runtime.program import Program
+from tartlet_engine.api import EngineClient, ModelInfo
+
+T = TypeVar("T")
+
+
+class _LoopThread:
+    """An asyncio loop on a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="tartlet-sync", daemon=True)
+        self._thread.start()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for a coroutine's result. An exception that interrupts the wait (Ctrl-C) cancels the coroutine."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """End the thread."""
+        self.call(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class Run:
+    """One run of a program: `tartlet.Run`, whose calls wait. Iterate over it for its events."""
+
+    def __init__(self, run: asynchronous.Run, thread: _LoopThread) -> None:
+        self._run = run
+        self._thread = thread
+
+    @property
+    def id(self) -> str:
+        """The run's id, unique and hard to guess."""
+        return self._run.id
+
+    @property
+    def limits(self) -> Limits:
+        """What it may use."""
+        return self._run.limits
+
+    @property
+    def seed(self) -> int:
+        """What its random choices come from."""
+        return self._run.seed
+
+    @property
+    def usage(self) -> RunUsage:
+        """What it has used so far; all of it, once it has ended."""
+        return self._run.usage
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._run.has_ended
+
+    def cancel(self) -> None:
+        """End the run; see `tartlet.Run.cancel`."""
+        self._run.cancel()
+
+    def result(self) -> Any:
+        """Wait for the run's end, and gives what the program returned; raises as `tartlet.Run.result`."""
+        return self._thread.call(self._run.result())
+
+    def __iter__(self) -> Iterator[RunEvent]:
+        return self
+
+    def __next__(self) -> RunEvent:
+        event = self._thread.call(self._run.next_event())
+        if event is None:
+            raise StopIteration
+        return event
+
+
+class Host:
+    """A model and what runs programs next to it: `tartlet.Host`, whose calls wait. The arguments are the same."""
+
+    def __init__(
+        self,
+        model: str = models.DEFAULT,
+        *,
+        dtype: str = "auto",
+        threads: int | None = None,
+        kv_pages: int | None = None,
+        engine: EngineClient | None = None,
+        limits: Limits | None = None,
+        spares: int = 2,
+        progress: Progress = silent,
+    ) -> None:
+        self._host = asynchronous.Host(
+            model,
+            dtype=dtype,
+            threads=threads,
+            kv_pages=kv_pages,
+            engine=engine,
+            limits=limits,
+            spares=spares,
+            progress=progress,
+        )
+        self._loop_thread: _LoopThread | None = None
+
+    def __enter__(self) -> Host:
+        thread = _LoopThread()
+        try:
+            thread.call(self._host.__aenter__())
+        except BaseException:
+            thread.close()
+            raise
+        self._loop_thread = thread
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        thread, self._loop_thread = self._thread, None
+        try:
+            thread.call(self._host.__aexit__(kind, error, trace))
+        finally:
+            thread.close()
+
+    @property
+    def models(self) -> list[ModelInfo]:
+        """The facts of the models that it serves, the default first."""
+        return self._host.models
+
+    def load(self, source: Loadable, *, name: str | None = None) -> Program:
+        """Load a program; see `tartlet.Host.load`."""
+        return self._thread.call(self._host.load(source, name=name))
+
+    def start(
+        self, program: Program | Loadable, input: Any = None, *, limits: Limits | None = None, seed: int | None = None
+    ) -> Run:
+        """Start a run; see `tartlet.Host.start`."""
+        run = self._thread.call(self._host.start(program, input, limits=limits, seed=seed))
+        return Run(run, self._thread)
+
+    def run(
+        self, program: Program | Loadable, input: Any = None, *, limits: Limits | None = None, seed: int | None = None
+    ) -> Any:
+        """Run a program to its end and gives its result; see `tartlet.Host.run`."""
+        return self._thread.call(self._host.run(program, input, limits=limits, seed=seed))
+
+    def stats(self) -> HostStats:
+        """The counters of runs, and those of the engine."""
+        return self._host.stats()
+
+    @property
+    def _thread(self) -> _LoopThread:
+        if self._loop_thread is None:
+            raise ConfigError("the host is not open", hint="Use it inside `with Host(...) as host`.")
+        return self._loop_thread

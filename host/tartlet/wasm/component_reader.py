@@ -1,0 +1,190 @@
+"""Reads what a component imports and exports, and how big its code is, without compiling it.
+
+The binary format is that of the component model (design/mvp/Binary.md in its repository) and of WebAssembly. Sections
+that say nothing about this are skipped, not copied. Cost: under a millisecond for the imports and exports of 35 MB;
+counting its functions some 10 ms more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tartlet.errors import InvalidComponentError
+from tartlet.wasm.binary_reader import BinaryReader, MalformedError, TruncatedError
+
+_MAGIC = b"\0asm"
+_CORE_MODULE = b"\x01\0\0\0"
+_COMPONENT = b"\x0d\0\x01\0"
+_PREAMBLE_BYTES = 8
+
+# Sections of a component, and of a core module.
+_NESTED_MODULE, _NESTED_COMPONENT, _IMPORT, _EXPORT = 1, 4, 10, 11
+_CODE = 10
+
+_MAX_DEPTH = 100  # of components inside components, as Wasmtime allows
+
+_KINDS = {0: "core module", 1: "function", 2: "value", 3: "type", 4: "component", 5: "interface"}
+
+
+@dataclass(frozen=True, slots=True)
+class Extern:
+    """Something that a component imports or exports."""
+
+    name: str
+    kind: str  # a value of _KINDS; instances are called interfaces
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSize:
+    """How much code there is in all core modules of a component, which is what compiling costs."""
+
+    num_modules: int
+    num_functions: int
+    code_bytes: int
+    largest_function_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSummary:
+    """What can be told of a component without compiling it."""
+
+    size_bytes: int
+    imports: tuple[Extern, ...]
+    exports: tuple[Extern, ...]
+    code: CodeSize
+
+
+def read_externs(data: bytes) -> tuple[tuple[Extern, ...], tuple[Extern, ...]]:
+    """List the imports and the exports of a component.
+
+    Raises `InvalidComponentError`: `not_a_component` or `truncated`.
+    """
+    imports: list[Extern] = []
+    exports: list[Extern] = []
+    try:
+        for section, reader in _sections(BinaryReader(data, _component_start(data))):
+            if section == _IMPORT:
+                imports += [_read_import(reader) for _ in range(reader.u32())]
+            elif section == _EXPORT:
+                exports += [_read_export(reader) for _ in range(reader.u32())]
+    except TruncatedError as problem:
+        raise _truncated(data, problem) from problem
+    except MalformedError as problem:
+        raise InvalidComponentError(f"not a valid component: {problem}", code="not_a_component") from problem
+    return tuple(imports), tuple(exports)
+
+
+def describe(data: bytes) -> ComponentSummary:
+    """Summarise a component. Raises as `read_externs` does."""
+    imports, exports = read_externs(data)
+    sizes: list[list[int]] = []
+    try:
+        _measure(BinaryReader(data, _PREAMBLE_BYTES), sizes, 0)
+    except TruncatedError as problem:
+        raise _truncated(data, problem) from problem
+    except MalformedError as problem:
+        raise InvalidComponentError(f"not a valid component: {problem}", code="not_a_component") from problem
+    functions = [size for module in sizes for size in module]
+    code = CodeSize(len(sizes), len(functions), sum(functions), max(functions, default=0))
+    return ComponentSummary(len(data), imports, exports, code)
+
+
+def _component_start(data: bytes) -> int:
+    """Check the first eight bytes, and return where the sections begin."""
+    if data[:4] != _MAGIC[: len(data)] or not data:
+        raise InvalidComponentError(
+            "not a WebAssembly component: it does not begin with \\0asm", code="not_a_component"
+        )
+    if len(data) < _PREAMBLE_BYTES:
+        raise InvalidComponentError(f"the component is cut off after {len(data)} bytes", code="truncated")
+    version = data[4:_PREAMBLE_BYTES]
+    if version == _CORE_MODULE:
+        raise InvalidComponentError(
+            "this is a core WebAssembly module, not a component",
+            hint="Build it for a component target, or wrap it with `wasm-tools component new`.",
+            code="not_a_component",
+        )
+    if version != _COMPONENT:
+        raise InvalidComponentError(f"unknown WebAssembly version {version.hex(' ')}", code="not_a_component")
+    return _PREAMBLE_BYTES
+
+
+def _truncated(data: bytes, problem: TruncatedError) -> InvalidComponentError:
+    return InvalidComponentError(
+        f"the component is cut off: {problem}, but there are only {len(data):,} bytes",
+        hint="Copy or build it again.",
+        code="truncated",
+    )
+
+
+def _sections(reader: BinaryReader) -> Iterator[tuple[int, BinaryReader]]:
+    """Walk the sections of a module or component, each with a reader of its contents."""
+    while not reader.is_at_end:
+        section = reader.byte()
+        yield section, reader.part(reader.u32())
+
+
+def _read_name(reader: BinaryReader) -> str:
+    """Read an import or export name. There is a third form, with attributes, that this engine has switched off."""
+    form = reader.byte()
+    if form > 1:
+        raise MalformedError(f"a name of the unknown form {form}")
+    return reader.name()
+
+
+def _read_import(reader: BinaryReader) -> Extern:
+    name = _read_name(reader)
+    return Extern(name, _read_description(reader))
+
+
+def _read_export(reader: BinaryReader) -> Extern:
+    name = _read_name(reader)
+    sort = reader.byte()
+    if sort == 0:
+        reader.byte()  # which sort of core item
+    reader.u32()  # its index
+    if reader.byte():
+        _read_description(reader)
+    return Extern(name, _kind(sort))
+
+
+def _read_description(reader: BinaryReader) -> str:
+    """Read the type of an import or export, and return its kind."""
+    sort = reader.byte()
+    if sort == 0:
+        reader.byte()  # 0x11, a module
+        reader.u32()
+    elif sort == 2:
+        reader.byte()  # equal to a value, or of a type
+        reader.skip_s33()
+    elif sort == 3:
+        if reader.byte() == 0:  # equal to a type; else a new resource type
+            reader.u32()
+    else:
+        reader.u32()
+    return _kind(sort)
+
+
+def _kind(sort: int) -> str:
+    kind = _KINDS.get(sort)
+    if kind is None:
+        raise MalformedError(f"an item of the unknown sort {sort}")
+    return kind
+
+
+def _measure(reader: BinaryReader, sizes: list[list[int]], depth: int) -> None:
+    """Collect the sizes of all functions, module by module."""
+    if depth > _MAX_DEPTH:
+        raise MalformedError(f"components are nested more than {_MAX_DEPTH} deep")
+    for section, contents in _sections(reader):
+        if section == _NESTED_COMPONENT:
+            contents.skip(_PREAMBLE_BYTES)
+            _measure(contents, sizes, depth + 1)
+        elif section == _NESTED_MODULE:
+            contents.skip(_PREAMBLE_BYTES)
+            module: list[int] = []
+            for core_section, core_contents in _sections(contents):
+                if core_section == _CODE:
+                    module += core_contents.skip_sized_items(core_contents.u32())
+            sizes.append(module)

@@ -1,0 +1,29 @@
+"""Shared fixtures and the Hypothesis profile."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# No deadline: a busy machine must not fail a test. In CI the examples are the same every time.
+hypothesis.settings.register_profile("tartlet", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.load_profile("tartlet")
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the tiny Llama: random weights, seed 0."""
+    from tartlet_engine.tiny import make_tiny_model
+
+    return make_tiny_model(tmp_path_factory.mktemp("tiny") / "llama")
+
+
+@pytest.fixture(scope="session")
+def real_folder() -> Path:
+    """The folder of the small real model, for tests marked `model`."""
+    from tartlet import models
+
+    return models.local_path()

@@ -1,0 +1,296 @@
+"""Two ways to drive an engine step by step, without its thread.
+
+`hash_engine` has a model that is a hash: the next token is a function of all tokens before it, which it reads out of
+the pages. One wrong page, slot or copy changes everything after it. It runs thousands of steps a second.
+`tiny_engine` has the tiny random Llama.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tartlet_engine.api import (
+    AppendTokens,
+    CancelGeneration,
+    Chunk,
+    CloseRun,
+    Command,
+    CreateContext,
+    Done,
+    EngineConfig,
+    EngineError,
+    Event,
+    Failed,
+    Finished,
+    FlushContext,
+    ForkContext,
+    FreeContext,
+    Generate,
+    LimitReached,
+    ModelInfo,
+    OpenRun,
+    Sampling,
+    Stop,
+    TruncateContext,
+)
+from tartlet_engine.batch import StepBatch
+from tartlet_engine.core import EngineCore
+from tartlet_engine.loading import load_engine
+from tartlet_engine.tokenizer import ModelTokenizer
+
+VOCABULARY_SIZE = 512
+FIRST_PLAIN_TOKEN = 3  # below are the special tokens of the tiny tokenizer
+
+
+def next_token(token_ids: Sequence[int]) -> int:
+    """What the hash model generates after these tokens."""
+    digest = hashlib.blake2b(b",".join(b"%d" % token_id for token_id in token_ids), digest_size=8).digest()
+    return FIRST_PLAIN_TOKEN + int.from_bytes(digest, "big") % (VOCABULARY_SIZE - FIRST_PLAIN_TOKEN)
+
+
+class HashRunner:
+    """A model runner whose pages hold token ids, and whose logits are a hash of the tokens that a row can see."""
+
+    def __init__(self, num_pages: int, page_size: int, max_batch_tokens: int) -> None:
+        self.device = torch.device("cpu")
+        self.failures = 0  # that many next steps fail
+        self.num_computed_tokens = 0
+        self.batch_sizes: list[int] = []
+        self._max_batch_tokens = max_batch_tokens
+        self._page_size = page_size
+        self._slots: list[list[int | None]] = [[None] * page_size for _ in range(num_pages)]
+
+    def forward(self, batch: StepBatch) -> torch.Tensor:
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError("the model is out of order")
+        num_tokens = len(batch.token_ids)
+        assert 0 < num_tokens <= self._max_batch_tokens
+        self.num_computed_tokens += num_tokens
+        self.batch_sizes.append(num_tokens)
+        copied = [list(self._slots[copy.source_page_id]) for copy in batch.page_copies]
+        for copy, content in zip(batch.page_copies, copied, strict=True):
+            self._slots[copy.target_page_id] = content
+        written = list(zip(batch.page_ids.tolist(), batch.offsets.tolist(), strict=True))
+        assert len(set(written)) == num_tokens, "two tokens of one step go into the same slot"
+        for (page_id, offset), token_id in zip(written, batch.token_ids.tolist(), strict=True):
+            self._slots[page_id][offset] = token_id
+        contexts = self._visible_tokens(batch)
+        logits = torch.zeros(len(batch.logit_rows), VOCABULARY_SIZE)
+        for row, wanted in enumerate(batch.logit_rows.tolist()):
+            context = contexts[wanted]
+            assert len(context) == int(batch.positions[wanted]) + 1
+            assert context[-1] == int(batch.token_ids[wanted])
+            logits[row, next_token(context)] = 5.0
+        return logits
+
+    def _visible_tokens(self, batch: StepBatch) -> dict[int, list[int]]:
+        """The tokens that each row sees, read from the pages as attention does."""
+        rows: dict[int, list[int]] = {}
+        for group in batch.decode_groups:
+            for index, length in enumerate(group.context_lens.tolist()):
+                rows[group.first_row + index] = self._read(group.page_tables[index].tolist(), length)
+        for segment in batch.prefill_segments:
+            for index in range(segment.num_rows):
+                length = segment.start + index + 1
+                rows[segment.first_row + index] = self._read(segment.page_table.tolist(), length)
+        assert sorted(rows) == list(range(len(batch.token_ids)))
+        return rows
+
+    def _read(self, page_table: list[int], length: int) -> list[int]:
+        tokens = [self._slots[page_table[i // self._page_size]][i % self._page_size] for i in range(length)]
+        assert None not in tokens, "a row reads a slot that nobody has written"
+        return [token for token in tokens if token is not None]
+
+
+class Driver:
+    """Submits commands, carries out steps, and sorts events. Everything at once, on the test's thread."""
+
+    def __init__(self, core: EngineCore, info: ModelInfo, runner: HashRunner | None = None) -> None:
+        self.core = core
+        self.info = info
+        self.runner = runner
+        self.events: list[Event] = []
+        self._ids = itertools.count(1)
+
+    def do(self, *commands: Command) -> None:
+        for command in commands:
+            self.core.handle(command, time.monotonic_ns())
+        self.events += self.core.take_events()
+
+    def open_run(self, **limits: Any) -> int:
+        run_id = next(self._ids)
+        self.do(OpenRun(run_id, **limits))
+        return run_id
+
+    def create(self, run_id: int, token_ids: Sequence[int] = ()) -> int:
+        context_id = next(self._ids)
+        self.do(CreateContext(context_id, run_id))
+        if token_ids:
+            self.append(context_id, token_ids)
+        return context_id
+
+    def append(self, context_id: int, token_ids: Sequence[int]) -> None:
+        self.do(AppendTokens(context_id, tuple(token_ids)))
+
+    def fork(self, context_id: int, length: int) -> int:
+        child_id = next(self._ids)
+        self.do(ForkContext(context_id, child_id, length))
+        return child_id
+
+    def truncate(self, context_id: int, length: int) -> None:
+        self.do(TruncateContext(context_id, length))
+
+    def flush(self, context_id: int) -> int:
+        operation_id = next(self._ids)
+        self.do(FlushContext(context_id, operation_id))
+        return operation_id
+
+    def generate(self, context_id: int, num_logprobs: int | None = None, **options: Any) -> int:
+        """Greedy and past eos, unless told otherwise."""
+        generation_id = next(self._ids)
+        stop_names = set(Stop.__struct_fields__)
+        stop = {"ignore_eos": True} | {name: value for name, value in options.items() if name in stop_names}
+        sampling = {"seed": 0, "temperature": 0.0} | {n: v for n, v in options.items() if n not in stop_names}
+        self.do(Generate(generation_id, context_id, Sampling(**sampling), Stop(**stop), num_logprobs))
+        return generation_id
+
+    def cancel(self, generation_id: int) -> None:
+        self.do(CancelGeneration(generation_id))
+
+    def free(self, context_id: int) -> None:
+        self.do(FreeContext(context_id))
+
+    def close_run(self, run_id: int) -> None:
+        self.do(CloseRun(run_id))
+
+    def step(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.core.step()
+        self.events += self.core.take_events()
+
+    def settle(self) -> None:
+        """Step until nobody waits for anything."""
+        for _ in range(20_000):
+            if not self.core.has_work:
+                return
+            self.step()
+        raise AssertionError("the engine does not come to rest")
+
+    def tokens(self, generation_id: int) -> list[int]:
+        chunks = [e for e in self.events if isinstance(e, Chunk) and e.generation_id == generation_id]
+        return [token_id for chunk in chunks for token_id in chunk.token_ids]
+
+    def text(self, generation_id: int) -> str:
+        return "".join(e.text for e in self.events if isinstance(e, Chunk) and e.generation_id == generation_id)
+
+    def finished(self, generation_id: int) -> Finished:
+        (event,) = [e for e in self.events if isinstance(e, Finished) and e.generation_id == generation_id]
+        return event
+
+    def is_done(self, operation_id: int) -> bool:
+        return Done(operation_id) in self.events
+
+    def failure(self, failed_id: int) -> EngineError:
+        (event,) = [e for e in self.events if isinstance(e, Failed) and e.failed_id == failed_id]
+        return event.error
+
+    @property
+    def failures(self) -> list[Failed]:
+        return [event for event in self.events if isinstance(event, Failed)]
+
+    @property
+    def limits_reached(self) -> list[LimitReached]:
+        return [event for event in self.events if isinstance(event, LimitReached)]
+
+    @property
+    def num_held(self) -> int:
+        return self.core.stats().pages_held
+
+
+MakeDriver = Callable[..., Driver]
+
+
+@pytest.fixture
+def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
+    """Make a driver of an engine with the hash model. Everything must add up when the test ends."""
+    text = ModelTokenizer(tiny_folder)
+    drivers: list[Driver] = []
+
+    def make(num_pages: int = 64, page_size: int = 4, max_batch_tokens: int = 32, context_len: int = 1000) -> Driver:
+        info = ModelInfo(
+            name="hash",
+            architecture="HashForCausalLM",
+            context_len=context_len,
+            vocabulary_size=VOCABULARY_SIZE,
+            page_size=page_size,
+            num_pages=num_pages,
+            eos_token_ids=text.eos_token_ids,
+            features=(),
+            dtype="float32",
+            backend="cpu",
+        )
+        runner = HashRunner(num_pages, page_size, max_batch_tokens)
+        drivers.append(Driver(EngineCore(info, text.table, runner, max_batch_tokens), info, runner))
+        return drivers[-1]
+
+    yield make
+    for driver in drivers:
+        driver.core.check_integrity()
+
+
+@pytest.fixture
+def hash_text(tiny_folder: Path) -> Callable[[Sequence[int], int], list[int]]:
+    """What the hash model generates after some tokens, without any engine."""
+
+    def generate(token_ids: Sequence[int], count: int) -> list[int]:
+        all_ids = list(token_ids)
+        for _ in range(count):
+            all_ids.append(next_token(all_ids))
+        return all_ids[len(token_ids) :]
+
+    return generate
+
+
+@pytest.fixture
+def tiny_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
+    """Make a driver of an engine with the tiny model in float32. Everything must add up when the test ends."""
+    drivers: list[Driver] = []
+
+    def make(folder: Path = tiny_folder, **settings: Any) -> Driver:
+        settings = {"dtype": "float32", "kv_pages": 256, "max_batch_tokens": 64} | settings
+        loaded = load_engine(EngineConfig(model_name="tiny", model_path=str(folder), **settings), None)
+        drivers.append(Driver(loaded.core, loaded.info))
+        return drivers[-1]
+
+    yield make
+    for driver in drivers:
+        driver.core.check_integrity()
+
+
+@pytest.fixture(scope="session")
+def reference(tiny_folder: Path) -> Callable[..., list[int]]:
+    """transformers' own greedy continuation, without stopping at eos."""
+    from transformers import AutoModelForCausalLM
+
+    models: dict[Path, Any] = {}
+
+    def generate(token_ids: Sequence[int], count: int, folder: Path = tiny_folder) -> list[int]:
+        if folder not in models:
+            models[folder] = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        prompt = torch.tensor([list(token_ids)])
+        output = models[folder].generate(
+            prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=count, do_sample=False, eos_token_id=None
+        )
+        continuation: list[int] = output[0, prompt.shape[1] :].tolist()
+        return continuation
+
+    return generate

@@ -1,0 +1,136 @@
+"""The engine as a whole, step by step: whatever is asked in whatever order, every token is the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from tartlet_engine.api import FinishReason
+
+HashText = Callable[[Sequence[int], int], list[int]]
+
+
+def test_any_history_gives_the_right_tokens(hash_engine: Any, hash_text: HashText) -> None:
+    """Whatever happens to contexts, generations get the tokens that fresh contexts would get, and pages balance."""
+
+    class Machine(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.driver = hash_engine(num_pages=400, page_size=4, max_batch_tokens=13)
+            self.runs = [self.driver.open_run() for _ in range(2)]
+            self.contexts: dict[int, list[int]] = {}  # id -> tokens, those still being generated left out
+            self.owners: dict[int, int] = {}  # context id -> run
+            self.running: dict[int, tuple[int, list[int], int]] = {}  # generation -> context, prompt, count
+            self.flushes: list[int] = []
+
+        def busy(self) -> set[int]:
+            return {context_id for context_id, _, _ in self.running.values()}
+
+        def pick(self, data: st.DataObject, idle: bool) -> int | None:
+            choices = [c for c in self.contexts if not idle or c not in self.busy()]
+            return data.draw(st.sampled_from(choices)) if choices else None
+
+        @rule(data=st.data(), tokens=st.lists(st.integers(0, 511), max_size=20))
+        def create(self, data: st.DataObject, tokens: list[int]) -> None:
+            run_id = data.draw(st.sampled_from(self.runs))
+            context_id = self.driver.create(run_id, tokens)
+            self.contexts[context_id], self.owners[context_id] = tokens, run_id
+
+        @rule(data=st.data(), tokens=st.lists(st.integers(0, 511), max_size=10))
+        def append(self, data: st.DataObject, tokens: list[int]) -> None:
+            if (context_id := self.pick(data, idle=True)) is not None:
+                self.driver.append(context_id, tokens)
+                self.contexts[context_id] = self.contexts[context_id] + tokens
+
+        @rule(data=st.data())
+        def truncate(self, data: st.DataObject) -> None:
+            if (context_id := self.pick(data, idle=True)) is not None:
+                length = data.draw(st.integers(0, len(self.contexts[context_id])))
+                self.driver.truncate(context_id, length)
+                self.contexts[context_id] = self.contexts[context_id][:length]
+
+        @rule(data=st.data(), whole=st.booleans(), count=st.integers(1, 3))
+        def fork(self, data: st.DataObject, whole: bool, count: int) -> None:
+            if (context_id := self.pick(data, idle=False)) is not None:
+                tokens = self.contexts[context_id]
+                length = len(tokens) if whole else data.draw(st.integers(0, len(tokens)))
+                for _ in range(count):
+                    child_id = self.driver.fork(context_id, length)
+                    self.contexts[child_id], self.owners[child_id] = tokens[:length], self.owners[context_id]
+
+        @rule(data=st.data())
+        def flush(self, data: st.DataObject) -> None:
+            if (context_id := self.pick(data, idle=True)) is not None:
+                self.flushes.append(self.driver.flush(context_id))
+
+        @rule(data=st.data(), count=st.integers(1, 9))
+        def generate(self, data: st.DataObject, count: int) -> None:
+            context_id = self.pick(data, idle=True)
+            if context_id is not None and self.contexts[context_id]:
+                generation_id = self.driver.generate(context_id, max_tokens=count)
+                self.running[generation_id] = (context_id, self.contexts[context_id], count)
+
+        @precondition(lambda self: self.running)
+        @rule(data=st.data())
+        def cancel(self, data: st.DataObject) -> None:
+            generation_id = data.draw(st.sampled_from(sorted(self.running)))
+            self.driver.cancel(generation_id)
+            self.collect()
+            assert generation_id not in self.running
+
+        @rule(data=st.data())
+        def free(self, data: st.DataObject) -> None:
+            if (context_id := self.pick(data, idle=False)) is not None:
+                self.driver.free(context_id)
+                self.forget(context_id)
+
+        @rule(data=st.data())
+        def close_run(self, data: st.DataObject) -> None:
+            run_id = data.draw(st.sampled_from(self.runs))
+            self.driver.close_run(run_id)
+            self.runs = [kept for kept in self.runs if kept != run_id] + [self.driver.open_run()]
+            for context_id in [c for c in self.contexts if self.owners[c] == run_id]:
+                self.forget(context_id)
+
+        @rule(count=st.integers(1, 6))
+        def step(self, count: int) -> None:
+            for _ in range(count):
+                if self.driver.core.has_work:
+                    self.driver.step()
+            self.collect()
+
+        def forget(self, context_id: int) -> None:
+            del self.contexts[context_id]
+            self.running = {g: state for g, state in self.running.items() if state[0] != context_id}
+
+        def collect(self) -> None:
+            """Check what generations have produced, and take the tokens over into the contexts."""
+            ended = {event.generation_id for event in self.driver.events if hasattr(event, "reason")}
+            for generation_id, (context_id, prompt, count) in list(self.running.items()):
+                tokens = self.driver.tokens(generation_id)
+                assert tokens == hash_text(prompt, len(tokens))
+                self.contexts[context_id] = prompt + tokens
+                if generation_id in ended:
+                    reason = self.driver.finished(generation_id).reason
+                    assert reason == (FinishReason.LENGTH if len(tokens) == count else FinishReason.CANCELLED)
+                    del self.running[generation_id]
+
+        @invariant()
+        def adds_up(self) -> None:
+            self.driver.core.check_integrity()
+            assert self.driver.failures == []
+
+        def teardown(self) -> None:
+            self.driver.settle()
+            self.collect()
+            assert self.running == {}
+            for run_id in self.runs:
+                self.driver.close_run(run_id)
+            self.driver.core.check_integrity()
+            assert self.driver.num_held == 0
+
+    run_state_machine_as_test(Machine, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))

@@ -1,0 +1,38 @@
+"""The KV cache's tensors."""
+
+from __future__ import annotations
+
+import torch
+
+from tartlet_engine.kv_cache import KvCache, LayerShape, default_num_pages, page_bytes
+from tartlet_engine.page_table import PageCopy
+
+CPU = torch.device("cpu")
+SHAPES = [LayerShape(2, 8, 4), LayerShape(1, 8, 8)]
+
+
+def test_copies_read_before_they_write() -> None:
+    """A page that is the source of one copy and the target of another gives its old contents."""
+    cache = KvCache(SHAPES, 5, 3, torch.float32, CPU)
+    for tensor in (*cache.keys, *cache.values):
+        tensor[:] = torch.arange(5.0)[:, None, None, None]
+    cache.copy_pages([PageCopy(0, 1), PageCopy(1, 2)])
+
+    for tensor in (*cache.keys, *cache.values):
+        assert tensor[:, 0, 0, 0].tolist() == [0, 0, 1, 3, 4]
+
+
+def test_shapes_and_bytes() -> None:
+    """Layers may differ; what has never been written holds zeros; a page's size counts all layers."""
+    cache = KvCache(SHAPES, 5, 3, torch.bfloat16, CPU)
+
+    assert [tuple(keys.shape) for keys in cache.keys] == [(5, 2, 3, 8), (5, 1, 3, 8)]
+    assert [tuple(values.shape) for values in cache.values] == [(5, 2, 3, 4), (5, 1, 3, 8)]
+    assert all(bool((tensor == 0).all()) for tensor in (*cache.keys, *cache.values))
+    assert page_bytes(SHAPES, 3, torch.bfloat16) == 2 * 3 * (2 * 12 + 16)
+
+
+def test_default_size_is_bounded_by_memory_and_by_use() -> None:
+    """Small pages: as many as 64 full contexts need. Huge ones: what fits, at least one."""
+    assert default_num_pages(1, 16, 100, CPU) == 64 * 7
+    assert default_num_pages(1 << 60, 16, 100, CPU) == 1

@@ -1,0 +1,46 @@
+"""Programs in Python that use the interfaces, run on the fake engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+HEAD = """
+import asyncio
+from tartlet_sdk import *
+from wit_world.imports import contexts, events, generation, log, models, runs
+from componentize_py_types import Err
+
+def refused(call, *args):
+    try:
+        call(*args)
+    except Err as error:
+        return [error.value.code.name, error.value.message]
+    return None
+
+SAMPLING = generation.Sampling(0.0, 0, 1.0, 0.0, 1.0, 0.0, 0.0, [], None)
+STOP = generation.StopConditions(None, [], [], False)
+
+@inferlet
+async def main(value=None):
+"""
+
+Guest = Callable[..., Any]
+
+
+def indented(body: str) -> str:
+    lines = body.strip("\n").split("\n")
+    margin = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
+    return "\n".join("    " + line[margin:] for line in lines) + "\n"
+
+
+@pytest.fixture
+def guest(fake: Any) -> Guest:
+    """Runs the body of an inferlet, which sees the SDK and the raw interfaces, and gives what it returns."""
+
+    def run(body: str, value: Any = None, **options: Any) -> Any:
+        return fake.run(HEAD + indented(body), {"value": value}, **options)
+
+    return run

@@ -1,0 +1,46 @@
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.runner
+
+
+@pytest.mark.parametrize(
+    ("sampling", "stop", "options", "words"),
+    [
+        ({"temperature": -1.0}, {}, {}, "temperature is -1; it must be at least 0"),
+        ({"temperature": "nan"}, {}, {}, "temperature is nan"),
+        ({"top_p": 0.0}, {}, {}, "top-p is 0"),
+        ({"top_p": 1.5}, {}, {}, "top-p is 1.5; it must be between 0 and 1"),
+        ({"min_p": -0.5}, {}, {}, "min-p is -0.5"),
+        ({"repetition_penalty": 0.0}, {}, {}, "repetition-penalty is 0"),
+        ({"presence_penalty": "inf"}, {}, {}, "presence-penalty is inf; it must be finite"),
+        ({"logit_bias": [[300, 1.0]]}, {}, {}, "logit-bias token 300"),
+        ({}, {"max_tokens": 0}, {}, "max-tokens is 0"),
+        ({}, {"tokens": [258]}, {}, "stop token 258"),
+        ({}, {"strings": [""]}, {}, "a stop string is empty"),
+        ({}, {"strings": ["x"] * 257}, {}, "257 stop strings; at most 256"),
+        ({}, {}, {"log_probabilities": 21}, "21 log-probabilities; at most 20"),
+    ],
+)
+def test_arguments_out_of_range(
+    guest: Any, sampling: dict[str, Any], stop: dict[str, Any], options: dict[str, Any], words: str
+) -> None:
+    """Each argument is checked before anything starts, and the message names it."""
+    code, message = guest(
+        """
+        sampling, stop, options = value
+        context = contexts.Context.create(models.Model.open(None))
+        context.fill("hello")
+        for record, changes in ((SAMPLING, sampling), (STOP, stop)):
+            for name, new in changes.items():
+                setattr(record, name, float(new) if isinstance(new, str) else new)
+        SAMPLING.logit_bias = [tuple(entry) for entry in SAMPLING.logit_bias]
+        chosen = generation.Options(False, options.get("log_probabilities"))
+        return refused(generation.generate, context, SAMPLING, STOP, chosen)
+    """,
+        [sampling, stop, options],
+    )
+
+    assert code == "INVALID_ARGUMENT"
+    assert words in message

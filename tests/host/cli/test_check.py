@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import wasmtime
+from typer.testing import CliRunner
+
+from tartlet.cli import app
+
+GOOD = """(component
+  (core module $m
+    (memory (export "memory") 1)
+    (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 16))
+    (func (export "run") (param i32 i32) (result i32) (i32.const 0)))
+  (core instance $i (instantiate $m))
+  (func (export "run") (param "input" string) (result (result string (error string)))
+    (canon lift (core func $i "run") (memory (core memory $i "memory")) (realloc (core func $i "realloc")))))
+"""
+UNKNOWN_IMPORT = '(component (import "acme:tools/hammer@1.0.0" (instance)))'
+NO_EXPORT = "(component)"
+
+
+def write_component(folder: Path, text: str) -> Path:
+    path = folder / "program.wasm"
+    path.write_bytes(wasmtime.wat2wasm(text))
+    return path
+
+
+def test_a_component_that_fits_is_described(tmp_path: Path) -> None:
+    """Size, code, imports and exports, and that it would run."""
+    path = write_component(tmp_path, GOOD)
+
+    result = CliRunner().invoke(app, ["check", str(path)])
+
+    assert result.exit_code == 0, result.output
+    assert "2 functions in 1 modules" in result.stdout
+    assert "exports  run (function)" in result.stdout
+    assert "this host would run it" in result.stdout
+
+
+def test_json_says_the_same(tmp_path: Path) -> None:
+    """For programs."""
+    path = write_component(tmp_path, GOOD)
+
+    found = json.loads(CliRunner().invoke(app, ["check", str(path), "--json"]).stdout)
+
+    assert found["is_ok"] is True
+    assert found["size_bytes"] == path.stat().st_size
+    assert found["code"]["num_functions"] == 2
+    assert found["exports"] == [{"name": "run", "kind": "function"}]
+
+
+@pytest.mark.parametrize(("text", "code"), [(UNKNOWN_IMPORT, "unknown_import"), (NO_EXPORT, "missing_export")])
+def test_a_component_that_does_not_fit_is_described_and_refused(tmp_path: Path, text: str, code: str) -> None:
+    """The exit code says so, and the error names the reason."""
+    path = write_component(tmp_path, text)
+
+    for_people = CliRunner().invoke(app, ["check", str(path)])
+    for_programs = CliRunner().invoke(app, ["check", str(path), "--json"])
+
+    assert for_people.exit_code == for_programs.exit_code == 4
+    assert f"error[{code}]" in for_people.stderr
+    assert "would run it" not in for_people.stdout
+    assert json.loads(for_programs.stdout)["problem"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"hello", "not_a_component"),
+        (b"", "not_a_component"),
+        (wasmtime.wat2wasm("(module)"), "not_a_component"),
+        (wasmtime.wat2wasm(GOOD)[:60], "truncated"),
+    ],
+)
+def test_what_is_no_component_is_named(tmp_path: Path, content: bytes, code: str) -> None:
+    """At once, and without a traceback."""
+    path = tmp_path / "program.wasm"
+    path.write_bytes(content)
+
+    result = CliRunner().invoke(app, ["check", str(path)])
+
+    assert result.exit_code == 4
+    assert f"error[{code}]" in result.stderr
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """With the path that was given."""
+    result = CliRunner().invoke(app, ["check", str(tmp_path / "no.wasm")])
+
+    assert result.exit_code == 4
+    assert "no.wasm" in result.stderr

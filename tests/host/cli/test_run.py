@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from tartlet.cli import app
+
+pytestmark = pytest.mark.runner
+
+PROGRAM = """
+import asyncio, logging, sys
+from tartlet_sdk import Model, Sampler, inferlet, max_tokens
+
+@inferlet
+async def main(mode: str = "ok", n: int = 2) -> dict:
+    print("begun \\x1b[31m", flush=True)
+    if mode == "fail":
+        raise ValueError("the author's mistake")
+    if mode == "spin":
+        while True: pass
+    if mode == "wait":
+        await asyncio.sleep(3600)
+    logging.getLogger().warning("careful")
+    context = Model.default().context()
+    context.user("hello")
+    draft = await context.generate(Sampler.temperature(1.0), stop=max_tokens(n))
+    return {"tokens": list(draft.tokens)}
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    (tmp_path / "empty").mkdir()
+    return path
+
+
+def run(*arguments: object) -> Result:
+    """Run a program on the tiny model, in this process."""
+    options = ["--model", "tiny", "--threads", "1", "--kv-pages", "32"]
+    return CliRunner().invoke(app, ["run", *options, *map(str, arguments)])
+
+
+def test_a_program_runs_and_its_result_is_printed(program: Path) -> None:
+    """Output and result on stdout, the log and the figures on stderr, nothing that the terminal would obey."""
+    result = run(program, "n=3")
+
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("begun ␛[31m\n{\n")
+    assert len(json.loads(result.stdout.removeprefix("begun ␛[31m\n"))["tokens"]) in range(1, 4)
+    assert "careful" in result.stderr
+    assert "tokens generated" in result.stderr
+    assert "\x1b" not in result.output
+
+
+def test_the_same_seed_gives_the_same_result(program: Path) -> None:
+    """And another seed another one."""
+    first, again, other = (run(program, "n=12", "--quiet", "--seed", seed).stdout for seed in (1, 1, 2))
+
+    assert first == again
+    assert first != other
+
+
+def test_json_lines_end_with_the_result(program: Path) -> None:
+    """Every line is an event; the text is exactly what was printed."""
+    lines = [json.loads(line) for line in run(program, "--json").stdout.splitlines()]
+
+    assert lines[0] == {"event": "output", "text": "begun \x1b[31m\n"}
+    assert [line["event"] for line in lines[-2:]] == ["usage", "result"]
+    assert lines[-2]["generated_tokens"] == len(lines[-1]["value"]["tokens"])
+
+
+def test_a_failing_program_shows_its_own_traceback_only(program: Path) -> None:
+    """Exit code 1, the author's file and line, and no frame of ours."""
+    result = run(program, "mode=fail")
+
+    assert result.exit_code == 1
+    assert "begun" in result.stdout
+    assert "program.py" in result.stderr
+    assert "ValueError: the author's mistake" in result.stderr
+    assert "host/tartlet" not in result.stderr
+
+
+def test_json_lines_end_with_the_error(program: Path) -> None:
+    """So a program that reads them needs nothing else."""
+    result = run(program, "mode=fail", "--json")
+
+    last = json.loads(result.stdout.splitlines()[-1])
+    assert (last["event"], last["code"]) == ("error", "guest_error")
+    assert result.exit_code == 1
+
+
+def test_a_limit_ends_the_run_and_is_named(program: Path) -> None:
+    """Exit code 3."""
+    result = run(program, "mode=spin", "--limit", "cpu_ms=50")
+
+    assert result.exit_code == 3
+    assert "error[cpu_limit]" in result.stderr
+    assert "max_cpu_ms allows 50" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "message"),
+    [
+        (["{program}", "--limit", "toknes=5"], 2, "Did you mean max_tokens"),
+        (["{program}", "n"], 2, "no argument of the form key=value"),
+        (["{program}", "--dtype", "int3"], 2, "dtype must be"),
+        (["{program}", "--kv-pages", "0"], 2, "kv_pages"),
+        (["{program}", "--model", "tinny"], 4, "Did you mean tiny"),
+        (["{program}.txt"], 4, "there is no"),
+        (["{folder}"], 4, "main.py"),
+        (["{program}", "--seed", "-1"], 2, "seed"),
+        (["{program}", "nope=1"], 1, "has no argument 'nope'"),
+    ],
+)
+def test_what_is_wrong_is_said(program: Path, arguments: list[str], exit_code: int, message: str) -> None:
+    """Each with its exit code and without a traceback of ours."""
+    result = run(*(argument.format(program=program, folder=program.parent / "empty") for argument in arguments))
+
+    assert result.exit_code == exit_code, result.output
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr.replace('Traceback (most recent call last):\n  File "program.py"', "")
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"hello", "not_a_component"),
+        (b"\0asm\x0d\0\x01\0\x0b\x99", "truncated"),
+        (b"\0asm\x0d\0\x01\0", "missing_export"),
+    ],
+)
+def test_what_is_no_component_is_named(tmp_path: Path, content: bytes, code: str) -> None:
+    """Exit code 4, and which way it is wrong."""
+    path = tmp_path / "program.wasm"
+    path.write_bytes(content)
+
+    result = run(path)
+
+    assert result.exit_code == 4
+    assert f"error[{code}]" in result.stderr
+
+
+@pytest.mark.parametrize("mode", ["spin", "wait"])
+def test_ctrl_c_cancels_the_run(program: Path, mode: str) -> None:
+    """Exit code 130, one word, whatever the program is doing; its output so far has come."""
+    command = [sys.executable, "-m", "tartlet", "run", "--model", "tiny", str(program), f"mode={mode}"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun ␛[31m\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "cancelled"
+    assert "Traceback" not in err

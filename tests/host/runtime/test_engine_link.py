@@ -1,0 +1,160 @@
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from tartlet.runtime.engine_link import EngineLink
+from tartlet_engine.api import (
+    Chunk,
+    Command,
+    Done,
+    EngineClient,
+    EngineError,
+    EngineStopped,
+    ErrorCode,
+    Event,
+    FreeContext,
+)
+
+
+class Wire:
+    """An engine that is only listened to, and an executor that runs what is posted when it is told to."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Command]] = []
+        self.posted: list[Callable[[], object]] = []
+        self.stops: list[EngineError] = []
+        self.say: Callable[[list[Event]], None] = lambda events: None
+        self.link = EngineLink(cast(EngineClient, self), self, self.stops.append)
+
+    def submit(self, commands: Sequence[Command]) -> None:
+        """Notes a batch of commands."""
+        self.batches.append(list(commands))
+
+    def listen(self, listener: Callable[[list[Event]], None]) -> None:
+        """Notes whom to tell."""
+        self.say = listener
+
+    def post(self, action: Callable[[], object]) -> None:
+        """Notes what is to be done on the executor's thread."""
+        self.posted.append(action)
+
+    def turn(self) -> None:
+        """Does it."""
+        actions, self.posted = self.posted, []
+        for action in actions:
+            action()
+
+
+class Target:
+    """A run that notes what it hears, and how often it is woken."""
+
+    def __init__(self) -> None:
+        self.heard: list[Event] = []
+        self.num_wakes = 0
+
+    @property
+    def run(self) -> Any:
+        """Itself."""
+        return self
+
+    def handle(self, event: Event, at_ns: int) -> None:
+        """Notes an event."""
+        self.heard.append(event)
+
+    def wake(self) -> None:
+        """Notes a wake-up."""
+        self.num_wakes += 1
+
+
+def chunk(generation_id: int) -> Chunk:
+    return Chunk(generation_id, (1,), "x")
+
+
+def test_commands_of_one_turn_leave_together() -> None:
+    """What is submitted before the turn is over goes out as one batch, in order."""
+    wire = Wire()
+    wire.link.submit(FreeContext(1))
+    wire.link.submit(FreeContext(2))
+
+    wire.turn()
+    wire.link.submit(FreeContext(3))
+    wire.turn()
+
+    assert wire.batches == [[FreeContext(1), FreeContext(2)], [FreeContext(3)]]
+
+
+def test_events_reach_their_targets_and_wake_each_run_once() -> None:
+    """One step's events are routed by id, strangers' are dropped, and each run concerned is woken once."""
+    wire, first, second = Wire(), Target(), Target()
+    wire.link.register(1, first)
+    wire.link.register(2, first)
+    wire.link.register(3, second)
+
+    wire.say([chunk(1), Done(2), chunk(1), chunk(99)])
+    wire.turn()
+
+    assert first.heard == [chunk(1), Done(2), chunk(1)]
+    assert (first.num_wakes, second.num_wakes) == (1, 0)
+
+
+def test_quiet_chunks_do_not_wake_the_executor() -> None:
+    """Chunks that nobody waits for are kept until something else comes, in order."""
+    wire, target = Wire(), Target()
+    wire.link.register(1, target, is_quiet=True)
+    wire.link.register(2, target)
+
+    wire.say([chunk(1)])
+    wire.say([chunk(1)])
+    assert wire.posted == []
+
+    wire.say([chunk(1), Done(2)])
+    wire.turn()
+    assert target.heard == [chunk(1), chunk(1), chunk(1), Done(2)]
+
+
+def test_quiet_chunks_do_not_pile_up() -> None:
+    """After some steps even quiet chunks are delivered."""
+    wire, target = Wire(), Target()
+    wire.link.register(1, target, is_quiet=True)
+
+    for _ in range(16):
+        wire.say([chunk(1)])
+    wire.turn()
+
+    assert len(target.heard) == 16
+
+
+def test_catching_up_takes_quiet_chunks_only() -> None:
+    """A host function may look at what has been generated; what could wake somebody waits for its delivery."""
+    wire, target = Wire(), Target()
+    wire.link.register(1, target, is_quiet=True)
+    wire.link.register(2, target)
+    wire.say([chunk(1)])
+    wire.say([Done(2)])
+
+    wire.link.catch_up()
+
+    assert (target.heard, target.num_wakes) == ([chunk(1)], 0)
+
+
+def test_nothing_is_heard_after_the_end() -> None:
+    """After a run's end its events are dropped."""
+    wire, target = Wire(), Target()
+    wire.link.register(1, target)
+    wire.link.register(2, target, is_quiet=True)
+    wire.link.unregister_run(target)
+
+    wire.say([chunk(1), chunk(2)])
+    wire.turn()
+
+    assert target.heard == []
+
+
+def test_the_end_of_the_engine() -> None:
+    """`EngineStopped` goes to the owner."""
+    wire = Wire()
+    error = EngineError(ErrorCode.UNAVAILABLE, "gone")
+
+    wire.say([EngineStopped(error)])
+    wire.turn()
+
+    assert wire.stops == [error]

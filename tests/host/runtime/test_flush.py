@@ -1,0 +1,38 @@
+from typing import Any
+
+from tartlet.runtime.context import ContextState
+from tartlet.runtime.event_table import EventStatus
+from tartlet.runtime.flush import start_flush
+from tartlet_engine.api import ErrorCode
+
+
+def test_its_event_tells_when_it_is_done(bench: Any) -> None:
+    """The event becomes ready without an error when the tokens are computed."""
+    run = bench.new_run()
+
+    def start() -> Any:
+        context = ContextState.create(run, bench.model)
+        context.append([1] * 100)
+        return run.events.get(start_flush(context))
+
+    event = bench.call(start)
+    bench.wait_until(lambda: event.status is EventStatus.READY)
+
+    assert event.error is None
+    assert bench.engine.stats().pages_held == 7
+
+
+def test_its_event_tells_what_went_wrong(bench: Any) -> None:
+    """A flush that finds no page has the engine's error as its outcome."""
+    run = bench.new_run()
+
+    def start() -> Any:
+        contexts = [ContextState.create(run, bench.model) for _ in range(17)]
+        for context in contexts:
+            context.append([1] * 4096)
+        return [run.events.get(start_flush(context)) for context in contexts]
+
+    events = bench.call(start)
+    bench.wait_until(lambda: all(event.status is EventStatus.READY for event in events))
+
+    assert [event.error.code if event.error else None for event in events] == [None] * 16 + [ErrorCode.KV_EXHAUSTED]

@@ -1,0 +1,43 @@
+import msgspec
+import pytest
+
+from tartlet.runtime.model import ModelHandle
+from tartlet.testing import FakeEngine
+from tartlet.wasm.host_function import Err
+
+
+@pytest.fixture
+def model() -> ModelHandle:
+    engine = FakeEngine()
+    engine.close()
+    return ModelHandle(engine.models["fake"], engine.text("fake"))
+
+
+def test_tokens_of_the_vocabulary_pass(model: ModelHandle) -> None:
+    """No token at all, and the last id of the vocabulary, are fine."""
+    model.check_tokens([])
+    model.check_tokens([0, 257])
+
+
+def test_the_first_bad_token_is_named(model: ModelHandle) -> None:
+    """The refusal says which token stands where, and what is allowed."""
+    with pytest.raises(Err) as caught:
+        model.check_tokens([0, 258, 300], "stop token")
+
+    assert caught.value.value == {
+        "code": "invalid-argument",
+        "message": "stop token 258 at position 1 is not below 258, the vocabulary size of fake",
+        "hint": "",
+    }
+
+
+def test_a_model_without_a_chat_template(model: ModelHandle) -> None:
+    """Chat is unsupported, and the hint says what to do instead."""
+    plain = ModelHandle(msgspec.structs.replace(model.info, features=()), model.text)
+
+    with pytest.raises(Err) as caught:
+        plain.check_chat()
+
+    assert isinstance(caught.value.value, dict)
+    assert caught.value.value["code"] == "unsupported"
+    assert caught.value.value["hint"]

@@ -1,0 +1,226 @@
+import asyncio
+import math
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+import tartlet
+from tartlet.testing import FakeEngine
+
+pytestmark = pytest.mark.runner
+
+ECHO = """
+from tartlet_sdk import Model, inferlet
+@inferlet
+async def main(text: str = "hello", n: int = 1):
+    context = Model.default().context()
+    context.user(text)
+    forks = [context.fork() for _ in range(n)]
+    drafts = [await fork.generate() for fork in forks]
+    print(drafts[0].text)
+    return [draft.text for draft in drafts]
+"""
+WAIT = "import asyncio\nfrom tartlet_sdk import inferlet\n@inferlet\nasync def main():\n    await asyncio.sleep(3600)\n"
+ENDLESS = """
+from tartlet_sdk import Model, inferlet
+@inferlet
+async def main():
+    context = Model.default().context()
+    context.fill("x" * 200_000)
+    async for chunk in context.generate():
+        print(chunk.text, end="", flush=True)
+"""
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[FakeEngine]:
+    engine = FakeEngine(context_len=10**6, num_pages=10**6)
+    yield engine
+    engine.check_integrity()
+    assert engine.stats().pages_held == engine.stats().runs == 0
+    engine.close()
+
+
+def our_threads() -> set[str]:
+    """The names of the threads that Tartlet has started and that still run."""
+    return {thread.name for thread in threading.enumerate() if thread.name.startswith("tartlet")}
+
+
+async def test_the_readme_example(engine: FakeEngine) -> None:
+    """Load, start, iterate over the events, take the result."""
+    async with tartlet.Host(engine=engine) as host:
+        program = await host.load(ECHO)
+        run = await host.start(program, input={"text": "hello, world, how are you?", "n": 2}, limits=tartlet.Limits(max_tokens=2000))
+        events = [event async for event in run]
+        result = await run.result()
+
+    assert result == ["hello, world, how are you?"] * 2
+    assert events[0] == tartlet.Output("hello, world, how are you?\n")
+    usage = events[-1]
+    assert isinstance(usage, tartlet.RunUsage)
+    assert (usage.generated_tokens, usage.forks, usage.generations) == (54, 2, 2)
+    assert usage.first_token_ms is not None
+    assert usage.shared_pages > 0
+    assert run.usage == usage
+
+
+async def test_the_result_can_be_had_again(engine: FakeEngine) -> None:
+    """Result and error can be asked for any number of times, by several at once."""
+    async with tartlet.Host(engine=engine) as host:
+        run = await host.start(ECHO, {"text": "a"})
+        assert await asyncio.gather(run.result(), run.result()) == [["a"], ["a"]]
+
+        failing = await host.start("from tartlet_sdk import inferlet\n@inferlet\ndef main():\n    return 1 / 0\n")
+        for _ in range(2):
+            with pytest.raises(tartlet.GuestError, match="ZeroDivisionError"):
+                await failing.result()
+
+
+async def test_many_runs_at_once(engine: FakeEngine) -> None:
+    """A hundred runs started at once all give their own result."""
+    async with tartlet.Host(engine=engine) as host:
+        program = await host.load(ECHO)
+        results = await asyncio.gather(*(host.run(program, {"text": f"run {i}"}) for i in range(100)))
+
+    assert results == [[f"run {i}"] for i in range(100)]
+
+
+async def test_the_loop_is_not_blocked(engine: FakeEngine) -> None:
+    """While programs load and spin, the loop goes on turning."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0.001)
+            turns += 1
+
+    async with tartlet.Host(engine=engine) as host:
+        counting = asyncio.create_task(count())
+        spin = await host.load("from tartlet_sdk import inferlet\n@inferlet\ndef main():\n    while True: pass\n")
+        with pytest.raises(tartlet.LimitExceededError):
+            await host.run(spin, limits=tartlet.Limits(max_cpu_ms=200))
+        counting.cancel()
+
+    assert turns > 20
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016])
+@pytest.mark.parametrize("source", [WAIT, ENDLESS, ECHO])
+async def test_cancel_at_every_moment(engine: FakeEngine, source: str, delay: float) -> None:
+    """Whenever it comes, a cancel ends the run as cancelled or comes too late; nothing is left either way."""
+    async with tartlet.Host(engine=engine) as host:
+        run = await host.start(source)
+        await asyncio.sleep(delay)
+        run.cancel()
+        run.cancel()
+        try:
+            assert await run.result() == ["hello"]
+        except tartlet.RunCancelledError:
+            assert run.has_ended
+        assert isinstance([event async for event in run][-1], tartlet.RunUsage)
+        assert host.stats().runs.live == 0
+
+
+async def test_cancelling_the_task_that_waits(engine: FakeEngine) -> None:
+    """`result` can be given up without harm; `Host.run` takes the run with it."""
+    async with tartlet.Host(engine=engine) as host:
+        program = await host.load(WAIT)
+        run = await host.start(program)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(run.result(), 0.01)
+        assert not run.has_ended
+
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(host.run(program), 0.01)
+        while host.stats().runs.live > 1:
+            await asyncio.sleep(0.001)
+
+    assert run.has_ended
+
+
+async def test_leaving_cancels_what_still_runs(engine: FakeEngine) -> None:
+    """At the end of the block every run has ended, as cancelled, and no thread is left."""
+    async with tartlet.Host(engine=engine):
+        pass  # what a process keeps for good is there from now on
+    before = our_threads()
+
+    async with tartlet.Host(engine=engine) as host:
+        runs = [await host.start(source) for source in (WAIT, ENDLESS) * 3]
+
+    for run in runs:
+        with pytest.raises(tartlet.RunCancelledError, match="the host is closing"):
+            await run.result()
+    assert our_threads() == before
+
+
+async def test_a_host_can_be_opened_again(engine: FakeEngine) -> None:
+    """The same host, and another one, can use the engine after it was closed."""
+    host = tartlet.Host(engine=engine)
+    for _ in range(2):
+        async with host:
+            assert await host.run(ECHO) == ["hello"]
+
+
+async def test_token_and_page_limits(engine: FakeEngine) -> None:
+    """A run over its tokens or pages ends with the limit's name, its use and its allowance."""
+    async with tartlet.Host(engine=engine) as host:
+        for limits, code, limit in (
+            (tartlet.Limits(max_tokens=3), "token_budget", "max_tokens"),
+            (tartlet.Limits(max_kv_pages=1), "kv_limit", "max_kv_pages"),
+        ):
+            with pytest.raises(tartlet.LimitExceededError) as caught:
+                await host.run(ECHO, limits=limits)
+            assert (caught.value.code, caught.value.limit) == (code, limit)
+            assert caught.value.used > caught.value.allowed
+
+
+async def test_the_hosts_own_limits_are_the_default(engine: FakeEngine) -> None:
+    """Limits given to the host hold for runs that bring none."""
+    async with tartlet.Host(engine=engine, limits=tartlet.Limits(max_tokens=3)) as host:
+        with pytest.raises(tartlet.LimitExceededError):
+            await host.run(ECHO)
+        assert await host.run(ECHO, limits=tartlet.Limits(max_tokens=100)) == ["hello"]
+
+
+@pytest.mark.parametrize("bad", [{1, 2}, math.nan, object(), b"bytes"])
+async def test_input_that_is_not_json(engine: FakeEngine, bad: Any) -> None:
+    """It is refused before anything starts."""
+    async with tartlet.Host(engine=engine) as host:
+        with pytest.raises(tartlet.ConfigError, match="JSON"):
+            await host.start(ECHO, {"text": bad})
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+async def test_a_seed_out_of_range(engine: FakeEngine, seed: int) -> None:
+    """It is refused with the range."""
+    async with tartlet.Host(engine=engine) as host:
+        with pytest.raises(tartlet.ConfigError, match=r"2\*\*64"):
+            await host.start(ECHO, seed=seed)
+
+
+async def test_a_host_that_is_not_open() -> None:
+    """It says how to open it."""
+    host = tartlet.Host(engine=None)
+
+    with pytest.raises(tartlet.ConfigError, match="async with"):
+        await host.load(ECHO)
+    with pytest.raises(tartlet.ConfigError, match="async with"):
+        host.stats()
+    with pytest.raises(tartlet.ConfigError, match="spares"):
+        tartlet.Host(spares=-1)
+
+
+async def test_the_guests_traceback_reaches_the_caller(engine: FakeEngine) -> None:
+    """An exception in the program comes with its own traceback: file, line and text."""
+    source = "from tartlet_sdk import inferlet\n@inferlet\ndef main():\n    return {}['missing']\n"
+    async with tartlet.Host(engine=engine) as host:
+        with pytest.raises(tartlet.GuestError) as caught:
+            await host.run(source)
+
+    text = str(caught.value)
+    assert 'File "main.py", line 4, in main' in text
+    assert "return {}['missing']" in text
+    assert text.rstrip().endswith("KeyError: 'missing'")

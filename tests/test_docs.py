@@ -1,0 +1,184 @@
+"""Every snippet in README.md and docs/ is executed.
+
+The first line of a fenced block says how, after the language:
+
+    console run         each line that begins with "$ " is a command, which must succeed
+    python run          a program that must succeed
+    python inferlet     a program that runs next to the tiny model
+    python file=NAME    written to NAME, for the blocks that follow
+    ... model           the same on the real model
+    ... shown           not executed; the text around it says why
+
+The blocks of one file run in order, in one folder. TARTLET_MODEL makes the tiny model the default there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import tartlet
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+TIMEOUT_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A fenced block of a page."""
+
+    page: Path
+    line: int
+    language: str
+    marks: tuple[str, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def snippets_of(page: Path) -> Iterator[Snippet]:
+    content = page.read_text(encoding="utf-8")
+    for match in FENCE.finditer(content):
+        line = content.count("\n", 0, match.start()) + 1
+        yield Snippet(page, line, match[1] or "", tuple(match[2].split()), match[3])
+
+
+SNIPPETS = [snippet for page in PAGES for snippet in snippets_of(page)]
+RUNNING = [page for page in PAGES if any({"run", "inferlet"} & set(snippet.marks) for snippet in snippets_of(page))]
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=str)
+def test_every_snippet_says_how_it_is_run(snippet: Snippet) -> None:
+    """None is forgotten: a block without a mark is an error."""
+    allowed = {
+        "console": {"run", "model", "shown"},
+        "python": {"run", "inferlet", "model", "shown"},
+    }
+    marks = {mark for mark in snippet.marks if not mark.startswith("file=")}
+
+    assert snippet.language in (*allowed, "text", "json", "wit")
+    if snippet.language in allowed:
+        assert snippet.marks
+        assert marks <= allowed[snippet.language]
+
+
+def run(command: list[str] | str, folder: Path, *, is_model: bool) -> None:
+    """Run a command as a reader would, with the tools of this environment first on the path."""
+    tools = str(Path(sys.executable).parent)
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "TARTLET_MODEL": "tiny"}
+    if is_model:
+        del environment["TARTLET_MODEL"]
+    done = subprocess.run(
+        command,
+        shell=isinstance(command, str),
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+def run_snippet(snippet: Snippet, folder: Path) -> None:
+    is_model = "model" in snippet.marks
+    file_name = next((mark.removeprefix("file=") for mark in snippet.marks if mark.startswith("file=")), None)
+    if file_name is not None:
+        (folder / file_name).write_text(snippet.text, encoding="utf-8")
+    elif "shown" in snippet.marks:
+        pass
+    elif snippet.language == "console":
+        for line in snippet.text.splitlines():
+            if line.startswith("$ "):
+                run(line.removeprefix("$ "), folder, is_model=is_model)
+    elif "inferlet" in snippet.marks:
+        program = folder / "snippet.py"
+        program.write_text(snippet.text, encoding="utf-8")
+        run(["tartlet", "run", str(program)], folder, is_model=is_model)
+    elif "run" in snippet.marks:
+        run([sys.executable, "-c", snippet.text], folder, is_model=is_model)
+
+
+@pytest.mark.runner
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUNNING, ids=lambda page: page.name)
+def test_the_snippets_of_a_page_work(page: Path, tmp_path: Path) -> None:
+    """Whoever follows the page from top to bottom gets no error."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for snippet in snippets_of(page):
+        try:
+            run_snippet(snippet, tmp_path)
+        except AssertionError as error:
+            error.add_note(f"in {snippet}")
+            raise
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """A link to a file of the repository names one that is there."""
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_limit_is_documented() -> None:
+    """With its default."""
+    from dataclasses import fields
+
+    text = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    for field in fields(tartlet.Limits):
+        assert f"`{field.name}`" in text
+
+
+def test_every_command_is_documented() -> None:
+    """With all of its options that have a long name."""
+    import typer
+
+    from tartlet.cli import app
+
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        assert f"tartlet {name}" in text
+        for parameter in command.params:
+            long_names = [option for option in parameter.opts if option.startswith("--")]
+            if long_names and name == "run":
+                assert any(f"`{option}" in text or f" {option} " in text for option in long_names), long_names
+
+
+def test_every_public_name_of_the_sdk_is_documented() -> None:
+    """The reference is whole."""
+    text = (ROOT / "docs" / "sdk-python.md").read_text(encoding="utf-8")
+    source = (ROOT / "guest-sdk" / "python" / "tartlet_sdk" / "__init__.py").read_text(encoding="utf-8")
+    names = re.findall(r'^    "(\w+)",$', source, re.MULTILINE)
+
+    assert names
+    assert [name for name in names if not re.search(rf"[`.@]{name}\b", text)] == []
+
+
+def test_every_public_name_of_the_host_is_documented() -> None:
+    """The reference is whole."""
+    text = (ROOT / "docs" / "host-api.md").read_text(encoding="utf-8")
+
+    assert [name for name in tartlet.__all__ if f"`{name}" not in text and f"tartlet.{name}" not in text] == []
+
+
+def test_the_headings_of_the_data_flow_are_files() -> None:
+    """A reader can follow a request through the files that the page names."""
+    headings = re.findall(r"^## `(.+)`$", (ROOT / "docs" / "data-flow.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert headings
+    assert [heading for heading in headings if not (ROOT / heading).exists()] == []
