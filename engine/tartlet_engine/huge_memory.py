@@ -15,7 +15,8 @@ def huge_zeros(num_bytes: int) -> torch.Tensor:
 
     Memory is taken from the system as it is first written, and given back when the tensor is freed.
     """
-    mapping = mmap.mmap(-1, num_bytes + HUGE_PAGE_BYTES)
+    # Private: a shared mapping, which is what Python makes by default, gets no huge pages.
+    mapping = mmap.mmap(-1, num_bytes + HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with contextlib.suppress(OSError, AttributeError):  # a system without huge pages has small ones
         mapping.madvise(mmap.MADV_HUGEPAGE)
     whole = torch.frombuffer(mapping, dtype=torch.uint8)
