@@ -1,8 +1,8 @@
 """Runs models of the Llama family in C, a whole step in one call: `model_runner.ModelRunner` for CPUs with AVX2.
 
-Several times as fast as torch's operators on the same cores. Within a weight format the logits of a token are the same
-bits whatever it is computed with: alone or in any batch, its prompt whole or in chunks, over pages of its own or shared,
-on any number of threads. They differ between formats, and in the last bits between instruction sets.
+Several times as fast as torch's operators on the same cores. Within a weight format a token's logits are the same bits
+whatever it is computed with: alone or in any batch, its prompt whole or in chunks, over pages of its own or shared, on
+any number of threads. They differ between formats, and in the last bits between instruction sets.
 """
 
 from __future__ import annotations

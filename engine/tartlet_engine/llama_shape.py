@@ -95,9 +95,10 @@ def _head_dim(config: Any) -> int:
 
 
 def _sliding_windows(config: Any) -> tuple[int, ...]:
-    window = getattr(config, "sliding_window", None) or 0
+    window: int = getattr(config, "sliding_window", None) or 0
+    num_layers: int = config.num_hidden_layers
     layer_types = getattr(config, "layer_types", None)
     if layer_types is None:
         # Mistral slides in every layer; Llama has no such setting.
-        return (window,) * config.num_hidden_layers
+        return (window,) * num_layers
     return tuple(window if layer_type == "sliding_attention" else 0 for layer_type in layer_types)

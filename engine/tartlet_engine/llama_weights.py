@@ -179,7 +179,7 @@ class _Loader:
 
     def _pad_heads(self, rows: torch.Tensor) -> torch.Tensor:
         """Pad each head's rows."""
-        heads = rows.unflatten(0, (-1, self.shape.head_dim))
+        heads = rows.reshape(-1, self.shape.head_dim, *rows.shape[1:])
         padding = (0, 0) * (heads.dim() - 2) + (0, self.padded_dim - self.shape.head_dim)
         return F.pad(heads, padding).flatten(0, 1)
 
@@ -197,7 +197,7 @@ class _Loader:
     def _interleave(self, parts: list[torch.Tensor]) -> torch.Tensor:
         """Take 16 rows of gate, 16 of up, and so on."""
         padding = (0, 0) * (parts[0].dim() - 1) + (0, self.padded_mlp - len(parts[0]))
-        grouped = [F.pad(part, padding).unflatten(0, (-1, VECTOR)) for part in parts]
+        grouped = [F.pad(part, padding).reshape(-1, VECTOR, *part.shape[1:]) for part in parts]
         return torch.stack(grouped, dim=1).flatten(0, 2)
 
     def _down(self, name: str) -> Linear:

@@ -1,8 +1,7 @@
 """Weight matrices in the layouts that the C kernels read: panels of 32 outputs, front to back.
 
 `kernels/linear_dense.c` and `kernels/group_layout.h` draw the layouts. Outputs and inputs are padded with zeros to
-multiples of 32. Weights are float32 here; what a format cannot hold exactly is rounded, and `quantization_error` says
-by how much.
+multiples of 32. Weights are float32 here; what a format cannot hold exactly is rounded, as `rounded` tells.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def pack(weights: torch.Tensor, weight_format: WeightFormat) -> PackedMatrix:
         panels = _int8_panels(quantize_int8(padded))
     else:
         panels = _int4_panels(quantize_int4(padded))
-    return PackedMatrix(weight_format, *padded.shape, panels)
+    return PackedMatrix(weight_format, padded.shape[0], padded.shape[1], panels)
 
 
 def rounded(weights: torch.Tensor, weight_format: WeightFormat) -> torch.Tensor:
@@ -96,7 +95,7 @@ def rounded(weights: torch.Tensor, weight_format: WeightFormat) -> torch.Tensor:
 
 def quantize_int8(weights: torch.Tensor) -> Groups:
     """Quantise float32[N, K] in groups of 32. Exact for weights that were quantised this way before (GGUF's Q8_0)."""
-    grouped = weights.unflatten(1, (-1, GROUP_INPUTS))
+    grouped = weights.reshape(len(weights), -1, GROUP_INPUTS)
     scales = (grouped.abs().amax(-1) / 127).half()
     numbers = _divide(grouped, scales).round_().clamp_(-127, 127)
     return Groups(numbers.int(), scales, None)
@@ -108,16 +107,14 @@ def quantize_int4(weights: torch.Tensor) -> Groups:
     Two ways are tried for each group, and the one with the smaller greatest error is kept: from the least to the
     greatest weight (exact for GGUF's Q4_1), and from -8 to 7 times a scale (exact for its Q4_0).
     """
-    grouped = weights.unflatten(1, (-1, GROUP_INPUTS))
+    grouped = weights.reshape(len(weights), -1, GROUP_INPUTS)
     least, greatest = grouped.amin(-1), grouped.amax(-1)
     by_range = _int4_groups(grouped, ((greatest - least) / 15).half(), least.half())
     if torch.equal(by_range.dequantize(), weights):
         return by_range
     extreme = torch.where(greatest > -least, greatest, least)
-    # The extreme weight is number -8, so a positive one has a negative scale; the numbers run the other way then.
-    scales = (extreme.abs() / 8).half()
-    minima = torch.where(extreme > 0, scales * -7, scales * -8)
-    by_extreme = _int4_groups(grouped, scales, minima)
+    scales = (extreme / -8).half()  # negative if the extreme weight, which is number 0, is positive
+    by_extreme = _int4_groups(grouped, scales, scales * -8)
     is_better = _greatest_error(by_extreme, grouped) < _greatest_error(by_range, grouped)
     assert by_range.minima is not None
     assert by_extreme.minima is not None
@@ -136,7 +133,7 @@ def _int4_groups(grouped: torch.Tensor, scales: torch.Tensor, minima: torch.Tens
 def _divide(grouped: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
     """Divide by the scales; a scale of zero gives zero."""
     factors = scales.float()
-    return grouped * torch.where(factors > 0, 1 / factors, torch.zeros_like(factors)).unsqueeze(-1)
+    return grouped * torch.where(factors != 0, 1 / factors, torch.zeros_like(factors)).unsqueeze(-1)
 
 
 def _greatest_error(groups: Groups, grouped: torch.Tensor) -> torch.Tensor:

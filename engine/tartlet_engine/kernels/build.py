@@ -65,6 +65,7 @@ class Kernels:
     ffi: Any
     lib: Any
     instruction_set: str
+    path: Path
 
 
 def load_kernels(instruction_set: str | None = None) -> Kernels:
@@ -99,7 +100,7 @@ def _load(chosen: InstructionSet) -> Kernels:
         module: Any = importlib.util.module_from_spec(spec)
     except ImportError as error:
         raise KernelsUnavailableError(f"the compiled kernels cannot be loaded: {error}") from error
-    return Kernels(module.ffi, module.lib, chosen.name)
+    return Kernels(module.ffi, module.lib, chosen.name, library)
 
 
 def _choose(name: str | None) -> InstructionSet:

@@ -62,8 +62,7 @@ int tartlet_max_grouped_rows(void);
 void tartlet_dense_rows(int kind, int num_rows, const linear_panel *panel, const void *inputs,
                         const linear_output *output);
 void tartlet_grouped_rows(int format, int num_rows, const linear_panel *panel, const void *inputs,
-                          const float *input_sums, const void *unpacked, const linear_output *output);
-void tartlet_unpack_panel(int format, const linear_panel *panel, void *unpacked);
+                          const float *input_sums, const linear_output *output);
 void tartlet_sum_groups(const void *inputs, int num_inputs, float *sums);
 
 /* heads.c: queries rotated and scaled, keys and values written into their pages. */

@@ -90,3 +90,7 @@ void tartlet_embed(const tartlet_matrix *embedding, int64_t token_id, float *row
 void tartlet_normalize(int format, const float *row, const float *weight, int size, int padded_size, float epsilon,
                        void *elements);
 void tartlet_exponentials(const float *values, int count, float *results);
+
+/* Layer 0 of a step from its qkv product, float[T, N], to the attended values, float[T, H * D padded]. */
+void tartlet_attend_alone(const tartlet_model *model, const tartlet_step *step, const float *qkv, void *workspace,
+                          int num_rows, int context_len, float *attended);

@@ -9,9 +9,6 @@
 /* Rows whose inputs stay in the L2 cache while panels go by. Up to MAX_ROWS_AT_ONCE are not divided. */
 enum { TILE_ROWS = 96, MAX_ROWS_AT_ONCE = 128 };
 
-/* Rows for which a panel is unpacked anew each time, rather than once into scratch. */
-enum { MAX_PACKED_ROWS = 4 };
-
 int tartlet_kind(int format) { return format == TARTLET_FLOAT32 ? KIND_FLOAT32 : KIND_BFLOAT16; }
 
 static int is_grouped(int format) { return format == TARTLET_INT8 || format == TARTLET_INT4; }
@@ -23,12 +20,10 @@ size_t tartlet_panel_bytes(int format, int num_inputs)
     return (size_t)num_inputs * PANEL_OUTPUTS * kv_bytes(tartlet_kind(format));
 }
 
-/* Scratch of one thread: an unpacked panel, then the sums of the rows' groups. */
+/* Scratch of one thread: the sums of the groups of all rows' inputs. */
 size_t tartlet_linear_scratch_floats(const tartlet_matrix *matrix, int num_rows)
 {
-    if (!is_grouped(matrix->format))
-        return 0;
-    return (size_t)matrix->num_inputs * 16 + (size_t)num_rows * (matrix->num_inputs / GROUP_INPUTS);
+    return matrix->format == TARTLET_INT4 ? (size_t)num_rows * (matrix->num_inputs / GROUP_INPUTS) : 0;
 }
 
 static linear_output output_at(const linear_output *output, int row, int num_outputs)
@@ -43,29 +38,30 @@ static linear_output output_at(const linear_output *output, int row, int num_out
 
 /* One panel for the rows from `first_row`: in blocks of nearly equal size. */
 static void multiply_panel(const tartlet_matrix *matrix, const linear_panel *panel, const uint8_t *inputs, int first_row,
-                           int num_rows, const linear_output *output, float *scratch)
+                           int num_rows, const linear_output *output, const float *input_sums)
 {
     const int kind = tartlet_kind(matrix->format), num_groups = matrix->num_inputs / GROUP_INPUTS;
     const size_t row_bytes = (size_t)matrix->num_inputs * element_bytes(kind);
-    const int must_group = is_grouped(matrix->format), is_unpacked = must_group && num_rows > MAX_PACKED_ROWS;
-    const float *input_sums = scratch + (size_t)matrix->num_inputs * 16;
-    int max_rows = must_group ? tartlet_max_grouped_rows() : tartlet_max_dense_rows();
-    if (must_group && !is_unpacked && max_rows > MAX_PACKED_ROWS)
-        max_rows = MAX_PACKED_ROWS;
-    if (is_unpacked)
-        tartlet_unpack_panel(matrix->format, panel, scratch);
+    const int max_rows = is_grouped(matrix->format) ? tartlet_max_grouped_rows() : tartlet_max_dense_rows();
     const int num_blocks = (num_rows + max_rows - 1) / max_rows;
     for (int block = 0; block < num_blocks; block++) {
         const int row = first_row + part_begin(num_rows, block, num_blocks);
-        const int end = first_row + part_begin(num_rows, block + 1, num_blocks);
+        const int rows = first_row + part_begin(num_rows, block + 1, num_blocks) - row;
         const linear_output block_output = output_at(output, row, matrix->num_outputs);
-        const uint8_t *block_inputs = inputs + row * row_bytes;
-        if (must_group)
-            tartlet_grouped_rows(matrix->format, end - row, panel, block_inputs, input_sums + (size_t)row * num_groups,
-                                 is_unpacked ? scratch : NULL, &block_output);
+        if (is_grouped(matrix->format))
+            tartlet_grouped_rows(matrix->format, rows, panel, inputs + row * row_bytes,
+                                 input_sums + (size_t)row * num_groups, &block_output);
         else
-            tartlet_dense_rows(kind, end - row, panel, block_inputs, &block_output);
+            tartlet_dense_rows(kind, rows, panel, inputs + row * row_bytes, &block_output);
     }
+}
+
+static void sum_groups(const tartlet_matrix *matrix, const uint8_t *inputs, int num_rows, float *input_sums)
+{
+    const size_t row_bytes = (size_t)matrix->num_inputs * PAIR_ELEMENT_BYTES;
+    const int num_groups = matrix->num_inputs / GROUP_INPUTS;
+    for (int row = 0; row < num_rows; row++)
+        tartlet_sum_groups(inputs + row * row_bytes, matrix->num_inputs, input_sums + (size_t)row * num_groups);
 }
 
 /* Compute this thread's panels for all rows. `inputs` are elements [rows, K]. */
@@ -74,12 +70,8 @@ void tartlet_linear(const tartlet_matrix *matrix, const void *inputs, int num_ro
 {
     const int num_panels = matrix->num_outputs / PANEL_OUTPUTS;
     const size_t panel_bytes = tartlet_panel_bytes(matrix->format, matrix->num_inputs);
-    if (matrix->format == TARTLET_INT4) {
-        float *input_sums = scratch + (size_t)matrix->num_inputs * 16;
-        for (int row = 0; row < num_rows; row++)
-            tartlet_sum_groups((const uint8_t *)inputs + (size_t)row * matrix->num_inputs * PAIR_ELEMENT_BYTES,
-                               matrix->num_inputs, input_sums + (size_t)row * (matrix->num_inputs / GROUP_INPUTS));
-    }
+    if (matrix->format == TARTLET_INT4)
+        sum_groups(matrix, inputs, num_rows, scratch);
     const int tile_rows = num_rows <= MAX_ROWS_AT_ONCE ? num_rows : TILE_ROWS;
     for (int row = 0; row < num_rows; row += tile_rows) {
         const int rows = num_rows - row < tile_rows ? num_rows - row : tile_rows;

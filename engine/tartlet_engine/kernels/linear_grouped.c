@@ -5,8 +5,10 @@
  *     total += group sum * scale                                        int8
  *     total += minimum * sum of the group's inputs, + group sum * scale  int4
  *
- * in float32. Both ways to the numbers, unpacked in registers for a few rows or read from a panel that was unpacked once
- * for all of them, give the same steps in the same order, and so the same bits. */
+ * in float32. As in linear_dense.c, a row's sums do not depend on the rows beside it.
+ *
+ * Unpacking costs about as much as two rows, so a block has many rows, and half a panel at a time, to leave registers
+ * for the totals. (Unpacking a panel once for all blocks, into the cache, was slower than doing it again for each.) */
 
 #include "common.h"
 #include "group_layout.h"
@@ -36,36 +38,35 @@ INLINE void add_group(const int format, const int num_rows, vec16 totals[MAX_ROW
         totals[row][half] = vec_fma(sums[row][half], scale, totals[row][half]);
 }
 
-INLINE void grouped_rows(const int format, const int is_unpacked, const int num_rows, const linear_panel *panel,
-                         const uint8_t *inputs, const float *input_sums, const uint8_t *unpacked,
-                         const linear_output *output)
+INLINE void grouped_rows(const int format, const int num_rows, const linear_panel *panel, const uint8_t *inputs,
+                         const float *input_sums, const linear_output *output)
 {
     const int num_groups = panel->num_inputs / GROUP_INPUTS;
     const size_t row_bytes = (size_t)panel->num_inputs * PAIR_ELEMENT_BYTES;
+    const int halves_at_once = num_rows > MAX_GROUPED_ROWS / 2 ? 1 : HALVES_AT_ONCE;
     vec16 totals[MAX_ROWS][2];
-    UNROLL for (int first = 0; first < 2; first += HALVES_AT_ONCE)
+    UNROLL for (int first = 0; first < 2; first += halves_at_once)
     {
         UNROLL for (int row = 0; row < num_rows; row++)
-            UNROLL for (int half = first; half < first + HALVES_AT_ONCE; half++) totals[row][half] = vec_zero();
+            UNROLL for (int half = first; half < first + halves_at_once; half++) totals[row][half] = vec_zero();
         const uint8_t *group = panel->panel;
         for (int g = 0; g < num_groups; g++, group += group_bytes(format)) {
             vec16 sums[MAX_ROWS][2];
             UNROLL for (int row = 0; row < num_rows; row++)
-                UNROLL for (int half = first; half < first + HALVES_AT_ONCE; half++) sums[row][half] = vec_zero();
-            if (num_rows <= 2 && !is_unpacked)
+                UNROLL for (int half = first; half < first + halves_at_once; half++) sums[row][half] = vec_zero();
+            if (num_rows <= 2)
                 prefetch_group(format, group);
             UNROLL for (int pair = 0; pair < GROUP_PAIRS; pair++)
             {
                 const int step = g * GROUP_PAIRS + pair;
-                UNROLL for (int half = first; half < first + HALVES_AT_ONCE; half++)
+                UNROLL for (int half = first; half < first + halves_at_once; half++)
                 {
-                    step16 numbers = is_unpacked ? step_load(KIND_BFLOAT16, unpacked + 128 * step + 64 * half)
-                                                 : group_step(format, group, half, pair);
+                    step16 numbers = group_step(format, group, half, pair);
                     UNROLL for (int row = 0; row < num_rows; row++) sums[row][half] =
                         step_add(KIND_BFLOAT16, sums[row][half], numbers, inputs + row * row_bytes, step);
                 }
             }
-            UNROLL for (int half = first; half < first + HALVES_AT_ONCE; half++)
+            UNROLL for (int half = first; half < first + halves_at_once; half++)
                 add_group(format, num_rows, totals, sums, half, group, input_sums + g, num_groups);
         }
     }
@@ -74,53 +75,33 @@ INLINE void grouped_rows(const int format, const int is_unpacked, const int num_
 
 int tartlet_max_grouped_rows(void) { return MAX_GROUPED_ROWS; }
 
-#define ROWS(format, is_unpacked, n) \
-    if (n <= MAX_GROUPED_ROWS)       \
-    grouped_rows(format, is_unpacked, n, panel, inputs, input_sums, unpacked, output)
-#define PACKED_INT8(n) ROWS(TARTLET_INT8, 0, n)
-#define PACKED_INT4(n) ROWS(TARTLET_INT4, 0, n)
-#define UNPACKED_INT8(n) ROWS(TARTLET_INT8, 1, n)
-#define UNPACKED_INT4(n) ROWS(TARTLET_INT4, 1, n)
+#define INT8_ROWS(n)           \
+    if (n <= MAX_GROUPED_ROWS) \
+    grouped_rows(TARTLET_INT8, n, panel, inputs, input_sums, output)
+#define INT4_ROWS(n)           \
+    if (n <= MAX_GROUPED_ROWS) \
+    grouped_rows(TARTLET_INT4, n, panel, inputs, input_sums, output)
 
-#define DEFINE_ROWS(name, CALL)                                                                                      \
-    static __attribute__((noinline)) void name(int num_rows, const linear_panel *panel, const void *inputs,          \
-                                               const float *input_sums, const void *unpacked,                        \
-                                               const linear_output *output)                                          \
-    {                                                                                                                \
-        WITH_CONSTANT_ROWS(num_rows, CALL)                                                                           \
-    }
+static __attribute__((noinline)) void int8_rows(int num_rows, const linear_panel *panel, const void *inputs,
+                                                const float *input_sums, const linear_output *output)
+{
+    WITH_CONSTANT_ROWS(num_rows, INT8_ROWS)
+}
 
-DEFINE_ROWS(packed_int8_rows, PACKED_INT8)
-DEFINE_ROWS(packed_int4_rows, PACKED_INT4)
-DEFINE_ROWS(unpacked_int8_rows, UNPACKED_INT8)
-DEFINE_ROWS(unpacked_int4_rows, UNPACKED_INT4)
+static __attribute__((noinline)) void int4_rows(int num_rows, const linear_panel *panel, const void *inputs,
+                                                const float *input_sums, const linear_output *output)
+{
+    WITH_CONSTANT_ROWS(num_rows, INT4_ROWS)
+}
 
-/* `unpacked` is what tartlet_unpack_panel() made of the panel, or NULL; `input_sums` is float[rows, K / 32]. */
+/* `input_sums` is float[rows, K / 32]; only int4 reads it. */
 void tartlet_grouped_rows(int format, int num_rows, const linear_panel *panel, const void *inputs,
-                          const float *input_sums, const void *unpacked, const linear_output *output)
+                          const float *input_sums, const linear_output *output)
 {
     if (format == TARTLET_INT8)
-        (unpacked ? unpacked_int8_rows : packed_int8_rows)(num_rows, panel, inputs, input_sums, unpacked, output);
+        int8_rows(num_rows, panel, inputs, input_sums, output);
     else
-        (unpacked ? unpacked_int4_rows : packed_int4_rows)(num_rows, panel, inputs, input_sums, unpacked, output);
-}
-
-INLINE void unpack_panel(const int format, const linear_panel *panel, uint8_t *unpacked)
-{
-    const uint8_t *group = panel->panel;
-    for (int first = 0; first < panel->num_inputs; first += GROUP_INPUTS, group += group_bytes(format))
-        UNROLL for (int pair = 0; pair < GROUP_PAIRS; pair++)
-            UNROLL for (int half = 0; half < 2; half++, unpacked += 64)
-                step_store_pairs(unpacked, group_step(format, group, half, pair));
-}
-
-/* Write the panel's numbers as linear_dense.c has them in bfloat16: 64 * K bytes. */
-void tartlet_unpack_panel(int format, const linear_panel *panel, void *unpacked)
-{
-    if (format == TARTLET_INT8)
-        unpack_panel(TARTLET_INT8, panel, unpacked);
-    else
-        unpack_panel(TARTLET_INT4, panel, unpacked);
+        int4_rows(num_rows, panel, inputs, input_sums, output);
 }
 
 /* Sum the inputs of each group of one row. */

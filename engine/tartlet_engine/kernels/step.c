@@ -163,9 +163,12 @@ static void embed_rows(step_run *run, thread_part part)
 {
     const tartlet_matrix *embedding = &run->model->embedding;
     const int end = part_begin(run->step->num_rows, part.index + 1, part.count);
-    for (int row = part_begin(run->step->num_rows, part.index, part.count); row < end; row++)
-        tartlet_embed(embedding, run->step->token_ids[row],
-                      run->memory.residual + (size_t)row * embedding->num_inputs);
+    for (int i = part_begin(run->step->num_rows, part.index, part.count); i < end; i++) {
+        float *row = run->memory.residual + (size_t)i * embedding->num_inputs;
+        tartlet_embed(embedding, run->step->token_ids[i], row);
+        for (int k = run->model->hidden_size; k < embedding->num_inputs; k++)
+            row[k] = 0.0f; /* a group with a minimum cannot always hold the zeros of padding */
+    }
 }
 
 /* Normalize rows of the residual: row i of the result is that of `rows[i]`, or of i without `rows`. */
@@ -239,4 +242,19 @@ void tartlet_compute_step(const tartlet_model *model, const tartlet_step *step, 
     run.memory = carve_workspace(model, num_rows, context_len, tartlet_team_size(team), &from);
     run.num_items = list_items(model, step, run.memory.items);
     tartlet_team_run(team, compute_part, &run);
+}
+
+void tartlet_attend_alone(const tartlet_model *model, const tartlet_step *step, const float *qkv, void *memory,
+                          int num_rows, int context_len, float *attended)
+{
+    const thread_part alone = {0, 1};
+    carver from = {memory, 0};
+    step_run run = {.model = model, .step = step, .capacity = context_len};
+    run.memory = carve_workspace(model, num_rows, context_len, alone.count, &from);
+    run.num_items = list_items(model, step, run.memory.items);
+    tartlet_prepare_heads(model, 0, step, qkv, run.memory.queries, alone);
+    attend_part(&run, 0, alone);
+    const size_t count = (size_t)step->num_rows * model->layers[0].attention_output.num_inputs;
+    for (size_t i = 0; i < count; i += 16)
+        vec_store(attended + i, elements_load(tartlet_kind(model->format), run.memory.attended, i));
 }

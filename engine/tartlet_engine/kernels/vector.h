@@ -67,8 +67,6 @@ INLINE step16 step_from_int4(const void *address, const int nibble)
     return (step16){vec_from_nibble(address, 4 * nibble), vec_from_nibble(address, 4 * nibble + 16)};
 }
 
-INLINE void step_store_pairs(void *address, step16 step) { vec_store_bf16_pairs(address, step.even, step.odd); }
-
 INLINE vec16 pair_elements_load(const void *elements, size_t index) { return vec_load((const float *)elements + index); }
 
 INLINE void pair_elements_store(void *elements, size_t index, vec16 a) { vec_store((float *)elements + index, a); }

@@ -114,15 +114,3 @@ INLINE vec16 vec_from_nibble(const void *words, const int shift)
     const __m256i *halves = words;
     return (vec16){from_nibble(_mm256_loadu_si256(halves), shift), from_nibble(_mm256_loadu_si256(halves + 1), shift)};
 }
-
-INLINE __m256i bf16_pairs(__m256 even, __m256 odd)
-{
-    return _mm256_or_si256(_mm256_srli_epi32(_mm256_castps_si256(even), 16), _mm256_castps_si256(odd));
-}
-
-INLINE void vec_store_bf16_pairs(void *words, vec16 even, vec16 odd)
-{
-    __m256i *halves = words;
-    _mm256_store_si256(halves, bf16_pairs(even.low, odd.low));
-    _mm256_store_si256(halves + 1, bf16_pairs(even.high, odd.high));
-}

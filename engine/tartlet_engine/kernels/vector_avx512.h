@@ -2,7 +2,7 @@
 
 typedef __m512 vec16;
 
-enum { HALVES_AT_ONCE = 2, MAX_DENSE_ROWS = 12, MAX_GROUPED_ROWS = 6, MAX_QUERIES = 12, MAX_VALUE_VECTORS = 4 };
+enum { HALVES_AT_ONCE = 2, MAX_DENSE_ROWS = 12, MAX_GROUPED_ROWS = 12, MAX_QUERIES = 12, MAX_VALUE_VECTORS = 4 };
 
 INLINE vec16 vec_zero(void) { return _mm512_setzero_ps(); }
 INLINE vec16 vec_set(float value) { return _mm512_set1_ps(value); }
@@ -78,8 +78,6 @@ INLINE step16 step_from_int4(const void *address, const int nibble)
     return _mm512_permutexvar_epi16(nibbles, _mm512_loadu_si512(NUMBERS));
 }
 
-INLINE void step_store_pairs(void *address, step16 step) { _mm512_store_si512(address, step); }
-
 INLINE vec16 pair_elements_load(const void *elements, size_t index)
 {
     __m256i halves = _mm256_loadu_si256((const __m256i *)((const uint16_t *)elements + index));
@@ -107,12 +105,6 @@ INLINE vec16 vec_from_nibble(const void *words, const int shift)
 {
     __m512i nibbles = _mm512_and_si512(_mm512_srli_epi32(_mm512_loadu_si512(words), shift), _mm512_set1_epi32(15));
     return _mm512_cvtepi32_ps(nibbles);
-}
-
-INLINE void vec_store_bf16_pairs(void *words, vec16 even, vec16 odd)
-{
-    __m512i even_bits = _mm512_srli_epi32(_mm512_castps_si512(even), 16);
-    _mm512_store_si512(words, _mm512_or_si512(even_bits, _mm512_castps_si512(odd)));
 }
 
 #endif
