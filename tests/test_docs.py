@@ -4,10 +4,10 @@ The first line of a fenced block says how, after the language:
 
     console run         each line that begins with "$ " is a command, which must succeed
     python run          a program that must succeed
+    python run model    the same, but it needs the real model
     python inferlet     a program that runs next to the tiny model
     python file=NAME    written to NAME, for the blocks that follow
-    ... model           the same on the real model
-    ... shown           not executed; the text around it says why
+    ... shown           not executed
 
 The blocks of one file run in order, in one folder. TARTLET_MODEL makes the tiny model the default there.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,8 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import tartlet
+from tartlet.cli import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -73,15 +76,17 @@ def test_every_snippet_says_how_it_is_run(snippet: Snippet) -> None:
         assert marks <= allowed[snippet.language]
 
 
-def run(command: list[str] | str, folder: Path, *, is_model: bool) -> None:
-    """Run a command as a reader would, with the tools of this environment first on the path."""
+def run_command(line: str, folder: Path) -> None:
+    """Run a line of a console. `tartlet` runs in this process, which has torch imported already."""
+    if line.startswith("tartlet "):
+        result = CliRunner().invoke(app, shlex.split(line)[1:])
+        assert result.exit_code == 0, f"{line}\n{result.output}"
+        return
     tools = str(Path(sys.executable).parent)
-    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "TARTLET_MODEL": "tiny"}
-    if is_model:
-        del environment["TARTLET_MODEL"]
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
     done = subprocess.run(
-        command,
-        shell=isinstance(command, str),
+        line,
+        shell=True,
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -90,11 +95,10 @@ def run(command: list[str] | str, folder: Path, *, is_model: bool) -> None:
         timeout=TIMEOUT_SECONDS,
         check=False,
     )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
 
 
-def run_snippet(snippet: Snippet, folder: Path) -> None:
-    is_model = "model" in snippet.marks
+def run_snippet(snippet: Snippet, folder: Path, host: tartlet.sync.Host) -> None:
     file_name = next((mark.removeprefix("file=") for mark in snippet.marks if mark.startswith("file=")), None)
     if file_name is not None:
         (folder / file_name).write_text(snippet.text, encoding="utf-8")
@@ -103,26 +107,35 @@ def run_snippet(snippet: Snippet, folder: Path) -> None:
     elif snippet.language == "console":
         for line in snippet.text.splitlines():
             if line.startswith("$ "):
-                run(line.removeprefix("$ "), folder, is_model=is_model)
+                run_command(line.removeprefix("$ "), folder)
     elif "inferlet" in snippet.marks:
-        program = folder / "snippet.py"
-        program.write_text(snippet.text, encoding="utf-8")
-        run(["tartlet", "run", str(program)], folder, is_model=is_model)
+        host.run(snippet.text)
     elif "run" in snippet.marks:
-        run([sys.executable, "-c", snippet.text], folder, is_model=is_model)
+        exec(compile(snippet.text, str(snippet), "exec"), {"__name__": "__main__"})
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[tartlet.sync.Host]:
+    """A host with the tiny model, for all inferlets."""
+    with tartlet.sync.Host("tiny", threads=1, kv_pages=256) as host:
+        yield host
 
 
 @pytest.mark.runner
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNING, ids=lambda page: page.name)
-def test_the_snippets_of_a_page_work(page: Path, tmp_path: Path) -> None:
+def test_the_snippets_of_a_page_work(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: tartlet.sync.Host
+) -> None:
     """Whoever follows the page from top to bottom gets no error."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TARTLET_MODEL", "tiny")
     for snippet in snippets_of(page):
         try:
-            run_snippet(snippet, tmp_path)
-        except AssertionError as error:
+            run_snippet(snippet, tmp_path, host)
+        except Exception as error:
             error.add_note(f"in {snippet}")
             raise
 
@@ -146,8 +159,6 @@ def test_every_limit_is_documented() -> None:
 def test_every_command_is_documented() -> None:
     """With all of its options that have a long name."""
     import typer
-
-    from tartlet.cli import app
 
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     group = typer.main.get_command(app)

@@ -44,7 +44,7 @@ def test_the_wheel_has_both_packages_and_the_contract(archives: Path) -> None:
     assert {f"tartlet/_guest_sdk/python/{name}" for name in guest_files} <= names
     assert {f"tartlet/wit/{name}" for name in WIT_FILES} <= names
     assert not [name for name in names if "__pycache__" in name]
-    assert "tartlet/templates/python/README.md" in names
+    assert "tartlet/templates/python/README.md.template" in names
     assert {name.split("/")[0] for name in names} == {
         "tartlet",
         "tartlet_engine",

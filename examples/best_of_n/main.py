@@ -4,7 +4,7 @@ import asyncio
 import re
 from dataclasses import dataclass
 
-from tartlet_sdk import Context, Model, Sampler, inferlet, max_tokens
+from tartlet_sdk import Context, Model, Sampler, inferlet, max_tokens, stop_strings
 
 TASK = "Write a catchy, on-brand email subject line for a 20% off Fall skincare sale."
 LINE = 60  # characters
@@ -47,10 +47,10 @@ async def best_of_n(n: int = 5, task: str = TASK) -> Best:
 
 async def write(context: Context, number: int, sampler: Sampler) -> str:
     """Write one candidate, and print it line by line as it comes, with its number in front."""
-    generation = context.generate(sampler, stop=max_tokens(64))
+    generation = context.generate(sampler, stop=max_tokens(64) | stop_strings("\n"))
     line = ""
     async for chunk in generation:
-        line += chunk.text.replace("\n", " ")
+        line += chunk.text
         if len(line) > LINE:
             complete, _, line = line.rpartition(" ")
             print(f"{number:5} | {complete}")

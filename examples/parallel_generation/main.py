@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tartlet_sdk import Model, Sampler, inferlet, max_tokens
+from tartlet_sdk import Model, Sampler, inferlet, max_tokens, stop_strings
 
 
 @inferlet
@@ -17,9 +17,10 @@ async def parallel_generation() -> str:
     urgent.user("Write a concise, urgency-driven email subject line for a 20% off Fall skincare sale.")
 
     # Both run at once: the engine computes the next tokens of the two in one batch.
+    one_line = max_tokens(48) | stop_strings("\n")
     a, b = await asyncio.gather(
-        warm.generate(Sampler.top_p(0.7, 0.95), stop=max_tokens(48)),
-        urgent.generate(Sampler.top_k(30), stop=max_tokens(48)),
+        warm.generate(Sampler.top_p(0.7, 0.95), stop=one_line),
+        urgent.generate(Sampler.top_k(30), stop=one_line),
     )
     print(f"A: {a.text.strip()}")
     print(f"B: {b.text.strip()}")

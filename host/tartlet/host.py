@@ -7,13 +7,12 @@ import json
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
 from tartlet import compose, models, paths
-from tartlet.bindings import OFFERED, PROGRAM_INTERFACES, RUNNER_INTERFACES
+from tartlet.bindings import PROGRAM_INTERFACES, RUNNER_INTERFACES
 from tartlet.errors import ConfigError, GuestError, RunCancelledError, TartletError
 from tartlet.events import RunEvent, RunUsage
 from tartlet.limits import Limits
@@ -22,10 +21,11 @@ from tartlet.runtime.channel import Channel, LoopWaker
 from tartlet.runtime.loader import Loader
 from tartlet.runtime.program import Program
 from tartlet.runtime.run_state import RunState
+from tartlet.runtime.slow_work import run_to_its_end
 from tartlet.runtime.supervisor import RunCounts, Supervisor
 from tartlet.wasm.compiler import Compiler
 from tartlet.wasm.wasi import wasi_interfaces
-from tartlet.wasm.wasm_engine import WasmEngine
+from tartlet.wasm.wasm_engine import process_engine
 from tartlet_engine.api import EngineClient, EngineStats, ModelInfo
 
 Loadable: TypeAlias = str | Path | bytes
@@ -88,7 +88,7 @@ class Run:
         self._supervisor.end(self._state, RunCancelledError("the run was cancelled"))
 
     async def result(self) -> Any:
-        """Wait for the run's end, and gives what the program returned, decoded from JSON.
+        """Wait for the run's end, and give what the program returned, decoded from JSON.
 
         Cancelling this wait does not cancel the run. May be called any number of times.
 
@@ -168,15 +168,14 @@ class Host:
             raise ConfigError("the host is open already")
         engine = self._given_engine
         if engine is None:
-            engine = await asyncio.to_thread(self._start_engine)
-        wasm_engine = _wasm_engine()
+            engine = await run_to_its_end(self._start_engine, undo=lambda engine: engine.close())
+        wasm_engine = process_engine()
         self._engine, self._supervisor = engine, Supervisor(wasm_engine, engine)
         wasi = wasi_interfaces()
         self._loader = Loader(
             Compiler(wasm_engine, paths.components_folder(), self._progress),
             self._supervisor,
             program_interfaces={**wasi, **PROGRAM_INTERFACES},
-            offered=OFFERED,
             runner_interfaces={**wasi, **RUNNER_INTERFACES},
             num_spares=self._num_spares,
             progress=self._progress,
@@ -189,10 +188,14 @@ class Host:
     ) -> None:
         supervisor, self._supervisor = self._supervisor, None
         engine, self._engine = self._engine, None
-        if supervisor is not None:
-            await asyncio.to_thread(supervisor.close)
-        if engine is not None and engine is not self._given_engine:
-            await asyncio.to_thread(engine.close)
+
+        def close() -> None:
+            if supervisor is not None:
+                supervisor.close()
+            if engine is not None and engine is not self._given_engine:
+                engine.close()
+
+        await run_to_its_end(close, undo=lambda _: None)
 
     @property
     def models(self) -> list[ModelInfo]:
@@ -200,7 +203,7 @@ class Host:
         return list(self._open().services.link.client.models.values())
 
     async def load(self, source: Loadable, *, name: str | None = None) -> Program:
-        """Load a program: compiles it, or takes it from the cache, without blocking the loop.
+        """Load a program: compile it, or take it from the cache, without blocking the loop.
 
         Args:
             source: A path to a folder with a main.py, to a .py file or to a .wasm component; the bytes of a component;
@@ -282,12 +285,6 @@ class Host:
             kv_pages=self._kv_pages,
             progress=self._progress,
         )
-
-
-@cache
-def _wasm_engine() -> WasmEngine:
-    """The one Wasmtime engine of the process: its compiled code and its epochs serve all hosts."""
-    return WasmEngine()
 
 
 def _to_json(value: Any) -> str:

@@ -92,7 +92,7 @@ class Run:
         self._run.cancel()
 
     def result(self) -> Any:
-        """Wait for the run's end, and gives what the program returned; raises as `tartlet.Run.result`."""
+        """Wait for the run's end, and give what the program returned; raises as `tartlet.Run.result`."""
         return self._thread.call(self._run.result())
 
     def __iter__(self) -> Iterator[RunEvent]:

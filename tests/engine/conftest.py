@@ -203,6 +203,10 @@ class Driver:
         (event,) = [e for e in self.events if isinstance(e, Failed) and e.failed_id == failed_id]
         return event.error
 
+    def logits(self, context_id: int) -> torch.Tensor | None:
+        """The kept logits after a context's last token, which nothing outside the engine sees yet."""
+        return self.core._contexts.get(context_id).logits
+
     @property
     def failures(self) -> list[Failed]:
         return [event for event in self.events if isinstance(event, Failed)]
@@ -217,6 +221,12 @@ class Driver:
 
 
 MakeDriver = Callable[..., Driver]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_torch_thread() -> None:
+    """Tiny models gain nothing from threads, and lose much on a busy machine."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import tartlet
+from tartlet import compose
 from tartlet.testing import FakeEngine
 
 pytestmark = pytest.mark.runner
@@ -52,7 +53,9 @@ async def test_the_readme_example(engine: FakeEngine) -> None:
     """Load, start, iterate over the events, take the result."""
     async with tartlet.Host(engine=engine) as host:
         program = await host.load(ECHO)
-        run = await host.start(program, input={"text": "hello, world, how are you?", "n": 2}, limits=tartlet.Limits(max_tokens=2000))
+        run = await host.start(
+            program, input={"text": "hello, world, how are you?", "n": 2}, limits=tartlet.Limits(max_tokens=2000)
+        )
         events = [event async for event in run]
         result = await run.result()
 
@@ -164,15 +167,32 @@ async def test_a_host_can_be_opened_again(engine: FakeEngine) -> None:
             assert await host.run(ECHO) == ["hello"]
 
 
+async def test_opening_that_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the wait for a model is cancelled, the engine that comes too late is closed."""
+    engine, loading = FakeEngine(), threading.Event()
+
+    def load_slowly(*args: Any, **options: Any) -> FakeEngine:
+        loading.wait()
+        return engine
+
+    monkeypatch.setattr(compose, "start_engine", load_slowly)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(tartlet.Host().__aenter__(), 0.01)
+    loading.set()
+
+    while "tartlet-fake-engine" in our_threads():
+        await asyncio.sleep(0.001)
+
+
 async def test_token_and_page_limits(engine: FakeEngine) -> None:
     """A run over its tokens or pages ends with the limit's name, its use and its allowance."""
     async with tartlet.Host(engine=engine) as host:
         for limits, code, limit in (
             (tartlet.Limits(max_tokens=3), "token_budget", "max_tokens"),
-            (tartlet.Limits(max_kv_pages=1), "kv_limit", "max_kv_pages"),
+            (tartlet.Limits(max_kv_pages=3), "kv_limit", "max_kv_pages"),
         ):
             with pytest.raises(tartlet.LimitExceededError) as caught:
-                await host.run(ECHO, limits=limits)
+                await host.run(ECHO, {"text": "x" * 20}, limits=limits)
             assert (caught.value.code, caught.value.limit) == (code, limit)
             assert caught.value.used > caught.value.allowed
 

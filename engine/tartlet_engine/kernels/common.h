@@ -32,7 +32,8 @@ typedef struct {
 /* team.c */
 int tartlet_team_size(const tartlet_team *team);
 void tartlet_team_run(tartlet_team *team, void (*task)(void *argument, int thread), void *argument);
-void tartlet_team_wait(tartlet_team *team);
+int tartlet_team_active(const tartlet_team *team);
+void tartlet_team_wait(tartlet_team *team, int thread);
 
 /* linear.c: where the sums of a matrix product go. */
 typedef struct {

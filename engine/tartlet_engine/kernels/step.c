@@ -189,7 +189,7 @@ static void multiply(step_run *run, const tartlet_matrix *matrix, const void *in
                      linear_output output, thread_part part)
 {
     tartlet_linear(matrix, inputs, num_rows, &output, run->memory.threads[part.index].linear, part);
-    tartlet_team_wait(run->team);
+    tartlet_team_wait(run->team, part.index);
 }
 
 static void compute_layer(step_run *run, int index, thread_part part)
@@ -202,15 +202,15 @@ static void compute_layer(step_run *run, int index, thread_part part)
     const linear_output to_gated = {TARTLET_GATE, kind, NULL, memory->gated};
 
     normalize_rows(run, layer->attention_norm, NULL, num_rows, part);
-    tartlet_team_wait(run->team);
+    tartlet_team_wait(run->team, part.index);
     multiply(run, &layer->qkv, memory->normed, num_rows, to_qkv, part);
     tartlet_prepare_heads(run->model, index, run->step, memory->qkv, memory->queries, part);
-    tartlet_team_wait(run->team);
+    tartlet_team_wait(run->team, part.index);
     attend_part(run, index, part);
-    tartlet_team_wait(run->team);
+    tartlet_team_wait(run->team, part.index);
     multiply(run, &layer->attention_output, memory->attended, num_rows, to_residual, part);
     normalize_rows(run, layer->mlp_norm, NULL, num_rows, part);
-    tartlet_team_wait(run->team);
+    tartlet_team_wait(run->team, part.index);
     multiply(run, &layer->gate_up, memory->normed, num_rows, to_gated, part);
     multiply(run, &layer->down, memory->gated, num_rows, to_residual, part);
 }
@@ -220,15 +220,15 @@ static void compute_part(void *argument, int thread)
     step_run *run = argument;
     const tartlet_model *model = run->model;
     const tartlet_step *step = run->step;
-    const thread_part part = {thread, tartlet_team_size(run->team)};
+    const thread_part part = {thread, tartlet_team_active(run->team)};
     embed_rows(run, part);
-    tartlet_team_wait(run->team);
+    tartlet_team_wait(run->team, part.index);
     for (int layer = 0; layer < model->num_layers; layer++)
         compute_layer(run, layer, part);
     if (step->num_logit_rows == 0)
         return;
     normalize_rows(run, model->final_norm, step->logit_rows, step->num_logit_rows, part);
-    tartlet_team_wait(run->team);
+    tartlet_team_wait(run->team, part.index);
     const linear_output to_logits = {TARTLET_STORE, tartlet_kind(model->format), step->logits, NULL};
     multiply(run, &model->head, run->memory.normed, step->num_logit_rows, to_logits, part);
 }

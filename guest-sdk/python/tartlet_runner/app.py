@@ -8,7 +8,7 @@ import wit_world
 from componentize_py_types import Err
 from wit_world.imports import source
 
-from tartlet_runner import importer, program, snapshot
+from tartlet_runner import importer, program, snapshot, tracebacks
 
 
 class WitWorld(wit_world.WitWorld):
@@ -25,7 +25,11 @@ class WitWorld(wit_world.WitWorld):
 
     def compile(self) -> str:
         """Compile the files of the program that the host gives."""
-        return json.dumps(importer.compile_files(json.loads(source.program())["files"]))
+        files = json.loads(source.program())["files"]
+        try:
+            return json.dumps(importer.compile_files(files))
+        except BaseException as error:
+            raise Err(tracebacks.explain(error, files, {})) from None
 
 
 snapshot.prepare()

@@ -21,18 +21,10 @@ class NotCompiled(Exception):
         return f"tartlet-build-error:\n{self.args[0]}\ntartlet-build-error-end"
 
 
-def compiled(files: dict[str, str]) -> dict[str, importer.File]:
-    """The program's files with their code. Raises `NotCompiled`, with the SyntaxError as text."""
-    for file, text in files.items():
-        if file.endswith(".py"):
-            try:
-                compile(text, file, "exec", dont_inherit=True)
-            except SyntaxError as error:
-                raise NotCompiled(tracebacks.explain(error, files, {})) from None
-    return importer.compile_files(files)
-
-
-FILES = compiled(PROGRAM["files"])
+try:
+    FILES = importer.compile_files(PROGRAM["files"])
+except SyntaxError as error:
+    raise NotCompiled(tracebacks.explain(error, PROGRAM["files"], {})) from None
 
 
 class WitWorld(wit_world.WitWorld):

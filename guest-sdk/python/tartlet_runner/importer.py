@@ -105,14 +105,10 @@ class Importer(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def compile_files(files: Mapping[str, File]) -> dict[str, File]:
-    """The same files, with the code of those that compile; importing one of the others raises its SyntaxError."""
-    compiled: dict[str, File] = {}
+    """The same files, with the code of the modules. Raises `SyntaxError`."""
+    compiled = dict(files)
     for file, entry in files.items():
-        compiled[file] = entry
         if isinstance(entry, str) and file.endswith(".py"):
-            try:
-                code = compile(entry, file, "exec", dont_inherit=True)
-            except (SyntaxError, ValueError):
-                continue
+            code = compile(entry, file, "exec", dont_inherit=True)
             compiled[file] = {"text": entry, "code": base64.b64encode(marshal.dumps(code)).decode("ascii")}
     return compiled

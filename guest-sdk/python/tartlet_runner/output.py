@@ -77,14 +77,25 @@ class LogHandler(logging.Handler):
     LEVELS = ((logging.ERROR, "ERROR"), (logging.WARNING, "WARN"), (logging.INFO, "INFO"), (logging.DEBUG, "DEBUG"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send a record, with its logger's name unless it is the root."""
+        """Send a record: in the program's own format, or with its logger's name before it unless that is the root."""
         try:
             message = self.format(record)
         except Exception:
             self.handleError(record)
             return
         level = next((name for number, name in self.LEVELS if record.levelno >= number), "TRACE")
-        log(level, message if record.name == "root" else f"{record.name}: {message}")
+        log(level, message if self.formatter or record.name == "root" else f"{record.name}: {message}")
+
+
+def basic_config(*, level: int | str | None = None, format: str | None = None, **options: Any) -> None:
+    """Set level and format of the log as `logging.basicConfig` does, which would not touch a handler that is there."""
+    if options:
+        BASIC_CONFIG(level=level, format=format or logging.BASIC_FORMAT, **options)
+        return
+    if format is not None:
+        HANDLER.setFormatter(logging.Formatter(format))
+    if level is not None:
+        logging.root.setLevel(level)
 
 
 def log(level: str, message: str) -> None:
@@ -113,17 +124,19 @@ def show_warning(message: Warning | str, category: type[Warning], filename: str,
 
 
 STDERR = Stderr()
+HANDLER = LogHandler()
+BASIC_CONFIG = logging.basicConfig
 
 
 def install() -> None:
     """Send everything that the program prints or logs to the host."""
-    sys.stdout = sys.__stdout__ = Stdout()  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = STDERR  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = Stdout()  # type: ignore[misc, assignment]
+    sys.stderr = sys.__stderr__ = STDERR  # type: ignore[misc, assignment]
     builtins.print = print_at_once  # type: ignore[assignment]
-    warnings.showwarning = show_warning
-    handler = LogHandler()
-    logging.lastResort = handler
-    logging.root.addHandler(handler)
+    warnings.showwarning = show_warning  # type: ignore[assignment]
+    logging.basicConfig = basic_config
+    logging.lastResort = HANDLER
+    logging.root.addHandler(HANDLER)
     logging.root.setLevel(logging.INFO)
 
 

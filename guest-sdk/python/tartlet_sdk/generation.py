@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncIterator, Coroutine, Generator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tartlet_sdk import event_loop, wit
@@ -77,17 +77,24 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
             self._coroutine = self._whole()
         return self._coroutine.send(value)
 
-    def throw(self, kind: Any, value: BaseException | None = None, trace: TracebackType | None = None) -> Any:
+    def throw(self, error: Any, value: Any = None, trace: Any = None, /) -> Any:
         """Raise an exception where it waits; for the event loop."""
         if self._coroutine is None:
             self._coroutine = self._whole()
-        return self._coroutine.throw(kind if value is None else value)
+        return self._coroutine.throw(error if value is None else value)
 
     def close(self) -> None:
         """Drop it, whatever its state."""
+        self._has_started = True
         if self._coroutine is not None:
             self._coroutine.close()
         self._drop()
+
+    def __del__(self) -> None:
+        if not self._has_started:
+            warnings.warn(
+                "a generation was never awaited or iterated, so it never started", RuntimeWarning, stacklevel=2
+            )
 
     async def _whole(self) -> Draft:
         self._start(streaming=False)

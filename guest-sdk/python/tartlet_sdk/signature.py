@@ -32,7 +32,7 @@ class Field:
 
     def __str__(self) -> str:
         kind = describe(self.annotation)
-        return kind if self.default is REQUIRED else f"{kind}, default {shown(self.default)}"
+        return kind if self.default is REQUIRED else f"{kind}, default {self.default!r}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,6 @@ and with the lifted arguments. They run on the executor's thread, on the guest's
 from tartlet.bindings import contexts, events, generation, log, models, runs, source
 from tartlet.wasm.host_function import Interfaces
 
-CONTRACT_VERSION = "0.1.0"
-"""Of the package tartlet:inferlet in wit/."""
-
 PROGRAM_INTERFACES: Interfaces = {
     "tartlet:inferlet/events": events.INTERFACE,
     "tartlet:inferlet/models": models.INTERFACE,
@@ -19,9 +16,6 @@ PROGRAM_INTERFACES: Interfaces = {
     "tartlet:inferlet/log": log.INTERFACE,
 }
 """What every program may import."""
-
-OFFERED = frozenset(f"{name}@{CONTRACT_VERSION}" for name in ("tartlet:inferlet/types", *PROGRAM_INTERFACES))
-"""The names of what every program may import, with their versions."""
 
 RUNNER_INTERFACES: Interfaces = {**PROGRAM_INTERFACES, "tartlet:inferlet/source": source.INTERFACE}
 """What a language runner of ours may import."""

@@ -17,7 +17,7 @@ MAX_SIZE = 8 * 1024 * 1024
 
 
 def process_text(run: RunState, size: int, work: Callable[[], T], then: Callable[[T], object]) -> object:
-    """Do `work` on `size` characters or tokens, here or on a worker thread, and returns `then(its result)`.
+    """Do `work` on `size` characters or tokens, here or on a worker thread, and return `then(its result)`.
 
     A `ValueError` of `work` becomes a refusal, and so does a size that is out of all proportion.
     """

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from tartlet.bindings._text import process_text
-from tartlet.runtime.model import ModelHandle
+from tartlet.runtime.model import ModelHandle, info_record
 from tartlet.runtime.refusal import refusal
 from tartlet.runtime.run_state import RunFiber
 from tartlet.wasm.host_function import HostFunction
-from tartlet_engine.api import ErrorCode, ModelInfo
+from tartlet_engine.api import ErrorCode
 
 
 def open_model(fiber: RunFiber, name: str | None) -> int:
@@ -27,7 +26,7 @@ def open_model(fiber: RunFiber, name: str | None) -> int:
 
 def info(fiber: RunFiber, model: int) -> dict[str, object]:
     """Give the model's facts."""
-    return _info_record(fiber.state.handles.get(model, ModelHandle).info)
+    return fiber.state.handles.get(model, ModelHandle).record
 
 
 def tokenize(fiber: RunFiber, model: int, text: str) -> object:
@@ -57,20 +56,7 @@ def drop_model(fiber: RunFiber, model: int) -> None:
 
 def list_models(fiber: RunFiber) -> list[dict[str, object]]:
     """Give the facts of every model, the default first."""
-    return [_info_record(model) for model in fiber.state.link.client.models.values()]
-
-
-@lru_cache(maxsize=64)
-def _info_record(model: ModelInfo) -> dict[str, object]:
-    return {
-        "name": model.name,
-        "architecture": model.architecture,
-        "context-length": model.context_len,
-        "vocabulary-size": model.vocabulary_size,
-        "page-size": model.page_size,
-        "eos-tokens": list(model.eos_token_ids),
-        "features": list(model.features),
-    }
+    return [info_record(model) for model in fiber.state.link.client.models.values()]
 
 
 INTERFACE: Mapping[str, HostFunction] = {

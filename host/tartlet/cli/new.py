@@ -28,12 +28,10 @@ def new(
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for template in files("tartlet").joinpath("templates", "python").iterdir():
-        if not template.is_file():  # an installation compiles the template, too
-            continue
         text = template.read_text(encoding="utf-8")
-        if template.name == "README.md":
+        path = folder / template.name.removesuffix(".template")
+        if path.suffix == ".md":
             text = text.format(name=name, folder=folder)
-        path = folder / template.name
         path.write_text(text, encoding="utf-8")
         written.append(str(path))
     if as_json:

@@ -51,10 +51,11 @@ class Channel:
 
     def __init__(self, waker: LoopWaker) -> None:
         self._waker = waker
-        self._lock = threading.Lock()  # guards the four below
+        self._lock = threading.Lock()  # guards the five below
         self._events: deque[Log | RunUsage | io.StringIO] = deque()
         self._outcome: Outcome | None = None
-        self._is_consumer_waiting = False
+        self._is_event_awaited = False
+        self._is_end_awaited = False
         self._is_closed = False
         self._has_news = asyncio.Event()
         self._ended = asyncio.Event()
@@ -69,7 +70,7 @@ class Channel:
             last = self._events[-1]
             assert isinstance(last, io.StringIO)
             last.write(text)
-            must_wake, self._is_consumer_waiting = self._is_consumer_waiting, False
+            must_wake, self._is_event_awaited = self._is_event_awaited, False
         if must_wake:
             self._waker.wake(self)
 
@@ -77,7 +78,7 @@ class Channel:
         """Add a log line."""
         with self._lock:
             self._events.append(log)
-            must_wake, self._is_consumer_waiting = self._is_consumer_waiting, False
+            must_wake, self._is_event_awaited = self._is_event_awaited, False
         if must_wake:
             self._waker.wake(self)
 
@@ -87,7 +88,9 @@ class Channel:
             self._events.append(usage)
             self._outcome = outcome
             self._is_closed = True
-        self._waker.wake(self)
+            must_wake = self._is_event_awaited or self._is_end_awaited
+        if must_wake:
+            self._waker.wake(self)
 
     # ---- The loop's side ----
 
@@ -101,12 +104,16 @@ class Channel:
                 if self._is_closed:
                     return None
                 self._has_news.clear()
-                self._is_consumer_waiting = True
+                self._is_event_awaited = True
             await self._has_news.wait()
 
     async def outcome(self) -> Outcome:
         """The outcome, when there is one."""
-        await self._ended.wait()
+        with self._lock:
+            self._is_end_awaited = True
+            must_wait = not self._is_closed
+        if must_wait:
+            await self._ended.wait()
         assert self._outcome is not None
         return self._outcome
 

@@ -125,7 +125,7 @@ class EventTable:
                 self._end_wait(ready)
 
     def clear(self) -> None:
-        """Cancel every timer, and forgets the wait."""
+        """Cancel every timer, and forget the wait."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 from tartlet import paths
+from tartlet.contract import contract
 from tartlet.errors import BuildError, InvalidComponentError, ProgramError, TartletError
 from tartlet.progress import Progress
 from tartlet.runner import PythonSource, read_source, runner_component
@@ -18,7 +18,6 @@ from tartlet.runtime.code_cache import CodeCache
 from tartlet.runtime.program import Program
 from tartlet.runtime.supervisor import Supervisor
 from tartlet.wasm.compiler import Compiler
-from tartlet.wasm.component_check import check_component
 from tartlet.wasm.fiber import FiberLimits
 from tartlet.wasm.host_function import Interfaces
 from tartlet.wasm.linker import LinkedComponent
@@ -42,7 +41,6 @@ class Loader:
         compiler: Makes native code of components, and keeps it.
         supervisor: Where the runner compiles source, and where spares are kept.
         program_interfaces: What programs may import, and WASI.
-        offered: The names, with versions, of what programs may import besides WASI.
         runner_interfaces: What the runner may import.
         num_spares: Runners to keep parked once the first program of source is loaded.
         progress: Hears of building the runner.
@@ -54,7 +52,6 @@ class Loader:
         supervisor: Supervisor,
         *,
         program_interfaces: Interfaces,
-        offered: Collection[str],
         runner_interfaces: Interfaces,
         num_spares: int,
         progress: Progress,
@@ -62,7 +59,6 @@ class Loader:
         self._compiler = compiler
         self._supervisor = supervisor
         self._program_interfaces = program_interfaces
-        self._offered = offered
         self._runner_interfaces = runner_interfaces
         self._num_spares = num_spares
         self._progress = progress
@@ -93,8 +89,9 @@ class Loader:
         digest = hashlib.sha256(component).hexdigest()
         linked = self._linked.get(digest)
         if linked is None:
-            check_component(component, self._offered, required_exports=("run",))
+            contract().check_component(component)
             compiled = self._compiler.compile(component)
+            contract().check_types(self._compiler.wasm_engine, compiled)
             linked = LinkedComponent(self._compiler.wasm_engine, compiled, self._program_interfaces)
             self._linked[digest] = linked
         return Program(name, digest, "component", linked)

@@ -8,12 +8,26 @@ from tartlet.runtime.refusal import invalid_argument, refusal
 from tartlet_engine.api import ErrorCode, ModelInfo, ModelText
 
 
+def info_record(info: ModelInfo) -> dict[str, object]:
+    """The record `models.model-info` of wit/."""
+    return {
+        "name": info.name,
+        "architecture": info.architecture,
+        "context-length": info.context_len,
+        "vocabulary-size": info.vocabulary_size,
+        "page-size": info.page_size,
+        "eos-tokens": list(info.eos_token_ids),
+        "features": list(info.features),
+    }
+
+
 class ModelHandle:
     """One opened model: its facts and its text side."""
 
     def __init__(self, info: ModelInfo, text: ModelText) -> None:
         self.info = info
         self.text = text
+        self.record = info_record(info)
 
     def check_tokens(self, token_ids: Sequence[int], what: str = "token") -> None:
         """Raise a refusal unless all are ids of the vocabulary. O(n), some 10 ns each."""

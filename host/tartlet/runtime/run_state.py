@@ -128,7 +128,7 @@ class RunState:
     # ---- Begin and end ----
 
     def begin(self, fiber: Fiber) -> None:
-        """Take a fiber, sets the limits, and tells the engine. The fiber is not started or resumed by this."""
+        """Take a fiber, set its limits, and tell the engine. The fiber is not started or resumed by this."""
         limits = self.limits
         self._fiber = fiber
         fiber.state, fiber.on_end, fiber.wasi_output = self, self.on_fiber_end, self.print
@@ -190,7 +190,7 @@ class RunState:
                 fiber.resume(value)
 
     def call_in_worker(self, work: Callable[[], T], then: Callable[[T], object]) -> object:
-        """Suspend the fiber, does `work` on another thread, then completes the call with `then(its result)`."""
+        """Suspend the fiber, do `work` on another thread, then complete the call with `then(its result)`."""
         future = self.services.workers.submit(work)
         future.add_done_callback(
             lambda done: self.services.executor.post(lambda: self.complete(lambda: then(done.result())))

@@ -41,7 +41,7 @@ class Spare:
         return SUSPEND
 
     def give_to(self, run: RunState) -> None:
-        """Make the fiber the run's, and lets it go on with the run's program."""
+        """Make the fiber the run's, and let it go on with the run's program."""
         run.begin(self.fiber)
         self.fiber.resume(run.take_program())
 

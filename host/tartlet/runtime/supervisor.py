@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ class RunCounts:
 
     live: int
     started: int
+    stores: int
+    """Instances in memory: of runs and of parked runners."""
     spares_parked: int
     spares_taken: int
     spares_missed: int
@@ -49,6 +52,7 @@ class Supervisor:
         self._spares: Spares | None = None
         self._stopped: EngineStoppedError | None = None
         self._is_closing = False
+        self._closing_lock = threading.Lock()  # nothing is posted after `_close_all`, where it would be lost
 
     def keep_spares(self, runner: LinkedComponent, size: int) -> None:
         """Begin to keep runners parked for runs of source."""
@@ -79,7 +83,11 @@ class Supervisor:
         def start() -> None:
             Fiber(self.executor, linked, on_end=future.set_result, **options).start(export, *args)
 
-        self.executor.post(lambda: _forward_errors(future, start))
+        with self._closing_lock:
+            if self._is_closing:
+                future.set_result(_closing())
+            else:
+                self.executor.post(lambda: _forward_errors(future, start))
         return future
 
     def counts(self) -> RunCounts:
@@ -88,6 +96,7 @@ class Supervisor:
         return RunCounts(
             live=len(self._runs),
             started=self._num_started,
+            stores=self.executor.num_fibers,
             spares_parked=spares.num_parked if spares else 0,
             spares_taken=spares.num_taken if spares else 0,
             spares_missed=spares.num_missed if spares else 0,
@@ -95,8 +104,9 @@ class Supervisor:
 
     def close(self) -> None:
         """End all runs as cancelled and frees what they hold; returns when the engine has been told."""
-        self._is_closing = True
-        self.executor.post(self._close_all)
+        with self._closing_lock:
+            self._is_closing = True
+            self.executor.post(self._close_all)
         self.executor.close()  # returns when every fiber has ended
         self.services.link.flush()
         self._workers.shutdown()

@@ -4,6 +4,6 @@ Wasmtime's asynchronous C API is called through cffi, over the library inside th
 reflection use that package's Python classes. Nothing here knows what the imports mean.
 
 A component's way: component_reader (is it one that we can run?) -> compiler (native code, cached on disk) -> linker
-(host functions bound, once per component) -> fiber (one instance, one call) -> executor (a thread that runs many
-fibers in turn).
+(host functions bound, once per component) -> fiber (one call in an instance of its own) -> executor (a thread that runs
+many fibers in turn).
 """

@@ -59,6 +59,7 @@ void wasmtime_call_future_delete(void *future);
 
 uint64_t *wasmtime_component_val_new(uint64_t *value);
 void wasmtime_component_val_delete(uint64_t *value);
+void wasmtime_component_val_clone(uint64_t *value, uint64_t *out);
 void wasmtime_component_vallist_new_uninit(uint64_t *out, size_t size);
 void wasmtime_component_valtuple_new_uninit(uint64_t *out, size_t size);
 void wasmtime_component_valrecord_new_uninit(uint64_t *out, size_t size);

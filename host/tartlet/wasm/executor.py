@@ -140,7 +140,7 @@ class Executor:
             if fiber is not None:
                 self._num_turns += 1
                 self.turn_began_ns = time.monotonic_ns()
-                fiber.run_turn()
+                self._guard(fiber.run_turn)
             elif self._posted.empty() and not self._is_closing:
                 self._sleep()
         self.is_busy = False
@@ -186,10 +186,10 @@ class Executor:
             self._ticker.wake()
 
     def _guard(self, call: Callable[[], object]) -> None:
-        """Run a call of the owner's. Its exception must not take the thread, and with it every run, down."""
+        """Run a call whose exception must not take the thread, and with it every run, down."""
         try:
             call()
-        except Exception:
+        except BaseException:
             logger.exception("a call on the executor's thread failed")
 
     def _begin_closing(self) -> None:

@@ -13,10 +13,11 @@ from tartlet.errors import LimitExceededError, TartletError
 from tartlet.wasm.callbacks import internal_error
 from tartlet.wasm.executor import TURN_NS, Executor
 from tartlet.wasm.host_function import SUSPEND, Err
-from tartlet.wasm.library import NULL, Pointer, Words, ffi, lib, take_error
+from tartlet.wasm.instance import Instance
+from tartlet.wasm.library import Words, ffi, lib
 from tartlet.wasm.linker import LinkedComponent
 from tartlet.wasm.lower import Lower
-from tartlet.wasm.memory_evidence import is_memory_full, writable_bytes
+from tartlet.wasm.memory_evidence import is_memory_full
 from tartlet.wasm.timers import Timer
 from tartlet.wasm.traps import error_from_trap
 from tartlet.wasm.values import VALUE_WORDS
@@ -50,6 +51,10 @@ class Status(enum.Enum):
     ENDED = "ended"
 
 
+# Looking a member up in its class costs 60 ns in Python 3.11; there are several in each turn.
+_QUEUED, _RUNNING, _SLICED = Status.QUEUED, Status.RUNNING, Status.SLICED
+_SUSPENDED, _ENDED = Status.SUSPENDED, Status.ENDED
+
 Outcome = Any
 """The export's result, lifted, or the `TartletError` that ended the fiber."""
 
@@ -80,28 +85,20 @@ class Fiber:
         self.end_error: TartletError | None = None  # set: the guest must not go on
         self.cpu_ns = 0  # of all turns that are over, with what the executor did to give them
         self.num_host_calls = 0
-        self.max_host_calls = _UNLIMITED
-        self._limits = limits or FiberLimits()
         self._flag = ffi.new("char[2]")  # what the continuation looks at: "" pending, "\x01" ready
         self._flag_address = int(ffi.cast("uintptr_t", self._flag))
         self._results: Words = None  # of the host call in which it is suspended
         self._lower: Lower | None = None
         self._timer: Timer | None = None
-        self._store: Pointer = None
-        self._context = 0
-        self._future: Pointer = None
-        self._num_args = 0
-        self._is_calling = False  # the future is the export's call; before that, the instantiation
-        self._error = ffi.new("uintptr_t *")
-        self._instance = ffi.new("instance_t *")
-        self._function = ffi.new("func_t *")
+        self._instance: Instance | None = None
+        self.limits = limits or FiberLimits()
 
     # ---- What owners call ----
 
     @property
     def is_ended(self) -> bool:
         """Whether `on_end` has been, or is being, called."""
-        return self.status is Status.ENDED
+        return self.status is _ENDED
 
     @property
     def limits(self) -> FiberLimits:
@@ -111,25 +108,28 @@ class Fiber:
     @limits.setter
     def limits(self, limits: FiberLimits) -> None:
         self._limits = limits
-        self._apply_limits()
+        self._max_cpu_ns = _UNLIMITED if limits.cpu_ns is None else limits.cpu_ns
+        if self.end_error is None:
+            self.max_host_calls = _UNLIMITED if limits.host_calls is None else limits.host_calls
+        if self._instance is not None and self._instance.is_open:
+            self._instance.limit_memory(limits.memory_bytes)
 
     def start(self, export: str, *args: Any) -> None:
         """Queue the fiber: instantiate the component and call `export`, when its turn comes.
 
-        Raises `InvalidComponentError` if there is no such export, `LoweringError` if the arguments do not fit.
+        Raises `InvalidComponentError` if there is no such export, `TypeError` (`LoweringError`) if the arguments do not
+        fit, `RunCancelledError` if the executor is closed.
         """
         assert self.status is Status.NEW
-        self._export = self.linked.export(export)
-        lowers = self._export.lowers
-        if len(args) != len(lowers):
-            raise TypeError(f"{export} takes {len(lowers)} arguments, got {len(args)}")
-        self._num_args = len(args)
-        self._args = ffi.new("uint64_t[]", VALUE_WORDS * max(1, len(args)))
-        self._out = ffi.new("uint64_t[]", VALUE_WORDS)
-        for i, (lower, value) in enumerate(zip(lowers, args, strict=True)):
-            lower(self._args, VALUE_WORDS * i, value, 0)
-        self.executor.add(self)
-        self.status = Status.QUEUED
+        assert self.executor.is_current
+        instance = Instance(self.linked, export, args)
+        try:
+            self.executor.add(self)
+        except BaseException:
+            instance.discard()
+            raise
+        self._instance = instance
+        self.status = _QUEUED
 
     def resume(self, value: Any = None) -> None:
         """Complete the host call in which the fiber is suspended with its result.
@@ -137,13 +137,14 @@ class Fiber:
         No effect on a fiber that was killed meanwhile or has ended: a completion may come too late. Raises
         `RuntimeError` if the fiber is in no host call.
         """
-        if self.end_error is not None or self.status is Status.ENDED:
+        if self.end_error is not None or self.status is _ENDED:
             return
-        if self.status is not Status.SUSPENDED:
+        if self.status is not _SUSPENDED:
             raise RuntimeError(f"a fiber that is {self.status.value} cannot be resumed")
+        assert self._instance is not None
         if self._lower is not None:
             try:
-                self._lower(self._results, 0, value, self._context)
+                self._lower(self._results, 0, value, self._instance.context)
             except Exception as problem:
                 self._reset_results()
                 self.end(internal_error("the result of a host function", problem))
@@ -159,7 +160,14 @@ class Fiber:
 
         For host functions: `return fiber.suspend_until(deadline_ns, lambda: [])`.
         """
-        self._timer = self.executor.at(deadline_ns, lambda: self.resume(value()))
+
+        def resume() -> None:
+            try:
+                self.resume(value())
+            except Exception as problem:
+                self.end(internal_error("a timer of a host function", problem))
+
+        self._timer = self.executor.at(deadline_ns, resume)
         return SUSPEND
 
     def end(self, error: TartletError) -> None:
@@ -167,18 +175,19 @@ class Fiber:
 
         A guest that runs is stopped at its next epoch or host call, within about 2 ms; nothing in it can prevent that.
         """
-        if self.end_error is not None or self.status is Status.ENDED:
+        assert self.executor.is_current
+        if self.end_error is not None or self.status is _ENDED:
             return
         self.end_error = error
         self.max_host_calls = 0
-        if self.status is Status.SUSPENDED:
+        if self.status is _SUSPENDED:
             self._wake()
-        elif self.status is Status.SLICED:
+        elif self.status is _SLICED:
             self.executor.hurry(self)
-            self.status = Status.QUEUED
+            self.status = _QUEUED
         elif self.status is Status.NEW:
             self.executor.add(self)
-            self.status = Status.QUEUED
+            self.status = _QUEUED
         self.linked.wasm_engine.advance_epoch()  # not at the next tick: now
 
     # ---- What callbacks call, while the guest runs ----
@@ -187,7 +196,7 @@ class Fiber:
         """Leave the guest in its host call. Returns the address of the flag for its continuation."""
         self._results, self._lower = results, lower
         self._flag[0] = b"\0"
-        self.status = Status.SUSPENDED
+        self.status = _SUSPENDED
         return self._flag_address
 
     def refuse_host_call(self) -> NoReturn:
@@ -200,70 +209,41 @@ class Fiber:
 
     def is_turn_over(self) -> bool:
         """Decide at an epoch whether the guest must yield. Ends it if it has used up its CPU time."""
-        self._check_cpu(self.cpu_ns + self.executor.uncharged_cpu_ns())
+        cpu_ns = self.cpu_ns + self.executor.uncharged_cpu_ns()
+        if cpu_ns > self._max_cpu_ns:
+            self._exceed_cpu(cpu_ns)
         return time.monotonic_ns() - self.executor.turn_began_ns > TURN_NS
 
     # ---- What the executor calls ----
 
     def run_turn(self) -> None:
         """Run the guest until it suspends, is sliced or ends."""
-        if self._future is None and not self._begin():
-            return
-        self.status = Status.RUNNING
-        is_done = lib.wasmtime_call_future_poll(self._future)
-        if is_done and not self._is_calling and not self._error[0]:
-            self._call_export()
-            is_done = lib.wasmtime_call_future_poll(self._future)
+        instance = self._instance
+        if instance is None or not instance.is_open:
+            if self.end_error is not None:
+                self._finish_unopened(self.end_error)
+                return
+            assert instance is not None
+            instance.open(self, self._limits.memory_bytes)
+        self.status = _RUNNING
+        is_done = instance.poll()
         self.cpu_ns += self.executor.charge_cpu_ns()
         if is_done:
-            self._finish(is_polled=True)
-        elif self.status is Status.RUNNING:
-            self.status = Status.SLICED
+            self._finish(self._close())
+        elif self.status is _RUNNING:
+            self.status = _SLICED
             self.executor.slice(self)
-        else:
-            self._check_cpu(self.cpu_ns)
+        elif self.cpu_ns > self._max_cpu_ns:
+            self._exceed_cpu(self.cpu_ns)
 
     # ---- Steps of a life ----
 
-    def _begin(self) -> bool:
-        """Make the instance's future, unless the fiber was killed before."""
-        if self.end_error is not None:
-            self._finish(is_polled=False)
-            return False
-        linked = self.linked
-        self._store = lib.wasmtime_store_new(linked.wasm_engine.pointer, NULL, NULL)
-        self._context = lib.wasmtime_store_context(self._store)
-        linked.fibers[self._context] = self
-        self._apply_limits()
-        lib.wasmtime_context_set_epoch_deadline(self._context, 1)
-        lib.wasmtime_store_epoch_deadline_callback(self._store, linked.epoch_callback, NULL, NULL)
-        self._future = lib.wasmtime_component_linker_instantiate_async(
-            linked.linker_pointer, self._context, linked.component_pointer, self._instance, self._error
-        )
-        return True
-
-    def _apply_limits(self) -> None:
-        limits = self._limits
-        if self.end_error is None:
-            self.max_host_calls = _UNLIMITED if limits.host_calls is None else limits.host_calls
-        if self._store is not None:
-            memory_bytes = -1 if limits.memory_bytes is None else limits.memory_bytes
-            lib.wasmtime_store_limiter(self._store, memory_bytes, -1, -1, -1, -1)
-
-    def _call_export(self) -> None:
-        lib.wasmtime_call_future_delete(self._future)
-        self._is_calling = True
-        lib.wasmtime_component_instance_get_func(self._instance, self._context, self._export.index, self._function)
-        has_result = self._export.lift is not None
-        self._future = lib.wasmtime_component_func_call_async(
-            self._function, self._context, self._args, self._num_args, self._out, has_result, self._error
-        )
-
     def _wake(self) -> None:
-        self._cancel_timer()
+        if self._timer is not None:
+            self._cancel_timer()
         self._results = None
         self._flag[0] = b"\x01"
-        self.status = Status.QUEUED
+        self.status = _QUEUED
         self.executor.wake(self)
 
     def _cancel_timer(self) -> None:
@@ -276,23 +256,34 @@ class Fiber:
         lib.wasmtime_component_val_delete(self._results)
         ffi.memmove(self._results, bytes(8 * VALUE_WORDS), 8 * VALUE_WORDS)
 
-    def _check_cpu(self, cpu_ns: int) -> None:
-        allowed_ns = self._limits.cpu_ns
-        if allowed_ns is not None and cpu_ns > allowed_ns:
-            self.end(
-                LimitExceededError(
-                    "cpu_limit", limit="max_cpu_ms", used=-(-cpu_ns // NS_PER_MS), allowed=allowed_ns // NS_PER_MS
-                )
-            )
+    def _exceed_cpu(self, cpu_ns: int) -> None:
+        used_ms, allowed_ms = -(-cpu_ns // NS_PER_MS), self._max_cpu_ns // NS_PER_MS
+        self.end(LimitExceededError("cpu_limit", limit="max_cpu_ms", used=used_ms, allowed=allowed_ms))
 
-    def _finish(self, is_polled: bool) -> None:
-        """Free everything, then tell the owner how it ended."""
-        outcome = self._take_outcome() if is_polled else self.end_error
+    def _close(self) -> Outcome:
+        """Free the instance and say how it ended: what killed it counts more than what came of it."""
+        assert self._instance is not None
+        ended = self._instance.close()
+        if self.end_error is not None:
+            return self.end_error
+        if ended.trap is None:
+            return ended.result
+        limit = self._limits.memory_bytes
+        is_full = limit is not None and is_memory_full(ended.freed_bytes, limit)
+        return error_from_trap(ended.trap, memory_limit=limit, is_memory_full=is_full)
+
+    def _finish_unopened(self, error: TartletError) -> None:
+        """End a fiber that was killed before its first turn."""
+        if self._instance is not None:
+            self._instance.discard()
+        self._finish(error)
+
+    def _finish(self, outcome: Outcome) -> None:
+        """Tell the owner how it ended. By now nothing of it is left."""
+        self._instance = None
         self._cancel_timer()
-        for i in range(self._num_args):
-            lib.wasmtime_component_val_delete(self._args + VALUE_WORDS * i)
         self.wasi = None
-        self.status = Status.ENDED
+        self.status = _ENDED
         self.executor.discard(self)
         on_end, self.on_end = self.on_end, None
         if on_end is not None:
@@ -300,30 +291,4 @@ class Fiber:
                 on_end(outcome)
             except Exception:
                 logger.exception("on_end of a fiber failed")
-
-    def _take_outcome(self) -> Outcome:
-        """Read the result or the error, and free the future and then its store: the other order would abort."""
-        lib.wasmtime_call_future_delete(self._future)
-        self._future = None
-        trap = take_error(self._error[0]) if self._error[0] else None
-        result = self._take_result() if trap is None else None
-        limit = self._limits.memory_bytes
-        before = writable_bytes() if trap is not None and limit is not None else 0
-        lib.wasmtime_store_delete(self._store)
-        self._store = None
-        del self.linked.fibers[self._context]
-        if self.end_error is not None or trap is None:
-            return self.end_error or result
-        is_full = limit is not None and is_memory_full(before - writable_bytes(), limit)
-        return error_from_trap(trap, memory_limit=limit, is_memory_full=is_full)
-
-    def _take_result(self) -> Any:
-        lift = self._export.lift
-        if lift is None:
-            return None
-        try:
-            return lift(self._out, 0, self._context)
-        except Exception as problem:
-            return internal_error("the export's result", problem)
-        finally:
-            lib.wasmtime_component_val_delete(self._out)
+        self.executor.charge_cpu_ns()  # to nobody

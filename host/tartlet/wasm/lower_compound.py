@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tartlet.wasm.host_function import Err
@@ -57,21 +58,20 @@ def tuple_of(elements: list[Lower]) -> Lower:
 
 def record(parts: dict[str, Lower]) -> Lower:
     """A record: from a dict with exactly its fields."""
-    fields = [(ENTRY_WORDS * i, name, name.encode(), lower) for i, (name, lower) in enumerate(parts.items())]
-    code, names = int(Kind.RECORD), parts.keys()
+    fields = [(ENTRY_WORDS * i + NAME_WORDS, name, lower) for i, (name, lower) in enumerate(parts.items())]
+    names = parts.keys()
+    blank = _blank_record(parts)
     expected = f"record with the fields {', '.join(parts)}"
 
     def lower_record(words: Words, at: int, value: Any, context: int) -> None:
         if not isinstance(value, dict) or value.keys() != names:
             raise LoweringError(expected, value)
-        lib.wasmtime_component_valrecord_new_uninit(words + at + 1, len(fields))  # all "": false
-        words[at] = code
+        lib.wasmtime_component_val_clone(blank, words + at)  # one call for all names: 0.6 us, not 0.5 us each
         entries = _cast(WORDS, words[at + 2])
         name = ""
         try:
-            for i, name, encoded, lower in fields:
-                lower(entries, i + NAME_WORDS, value[name], context)
-                new_text(entries + i, len(encoded), encoded)
+            for i, name, lower in fields:
+                lower(entries, i, value[name], context)
         except LoweringError as problem:
             raise problem.inside(name) from None
 
@@ -85,9 +85,11 @@ def variant(payloads: dict[str, Lower | None]) -> Lower:
     expected = f"(case, payload) with a case of {', '.join(cases)}"
 
     def lower_variant(words: Words, at: int, value: Any, context: int) -> None:
-        if not isinstance(value, tuple) or len(value) != 2 or value[0] not in cases:
+        if not isinstance(value, tuple) or len(value) != 2:
             raise LoweringError(expected, value)
         name, payload = value
+        if not isinstance(name, str) or name not in cases:
+            raise LoweringError(expected, value)
         encoded, lower = cases[name]
         if lower is None and payload is not None:
             raise LoweringError("no payload", payload).inside(name)
@@ -135,6 +137,18 @@ def result(lower_ok: Lower | None, lower_err: Lower | None) -> Lower:
                 raise problem.inside("ok" if is_ok else "err") from None
 
     return lower_result
+
+
+def _blank_record(names: Iterable[str]) -> Words:
+    """Make a record whose fields have their names, and are all false. It is freed with the last reference to it."""
+    blank: Words = ffi.gc(ffi.new("uint64_t[4]"), lib.wasmtime_component_val_delete)
+    encoded = [name.encode() for name in names]
+    lib.wasmtime_component_valrecord_new_uninit(blank + 1, len(encoded))
+    blank[0] = int(Kind.RECORD)
+    entries = _cast(WORDS, blank[2])
+    for i, name in enumerate(encoded):
+        new_text(entries + ENTRY_WORDS * i, len(name), name)
+    return blank
 
 
 def _new_box(words: Words, at: int) -> Words:

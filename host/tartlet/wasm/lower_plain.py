@@ -139,7 +139,7 @@ def flags(names: Iterable[str]) -> Lower:
 def number_list(kind: Kind, code: str) -> Lower:
     """Write a list of numbers as one strided copy."""
     first, step = STRIDES[code]
-    cell = bytes([kind]) + bytes(31)
+    cell, list_code = bytes([kind]) + bytes(31), int(Kind.LIST)
     expected = f"list<{kind.name.lower()}>"
 
     def check_numbers(value: Any) -> Any:
@@ -156,12 +156,13 @@ def number_list(kind: Kind, code: str) -> Lower:
 
     def lower_numbers(words: Words, at: int, value: Any, context: int) -> None:
         numbers = check_numbers(value)
-        cells = bytearray(cell * len(numbers))
-        if numbers:
-            view: Any = memoryview(cells)
-            (view if code == "B" else view.cast(code))[first::step] = numbers
         lib.wasmtime_component_vallist_new_uninit(words + at + 1, len(numbers))
-        words[at] = Kind.LIST
+        words[at] = list_code
+        if not numbers:
+            return
+        cells = bytearray(cell * len(numbers))
+        view: Any = memoryview(cells)
+        (view if code == "B" else view.cast(code))[first::step] = numbers
         _memmove(_cast(CHARS, words[at + 2]), cells, len(cells))
 
     return lower_numbers

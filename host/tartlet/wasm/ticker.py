@@ -30,7 +30,7 @@ class EpochTicker:
         self._lock = threading.Lock()
         self._wake_up = threading.Event()
         self._thread: threading.Thread | None = None
-        self.is_parked = True
+        self.is_parked = False
 
     def add(self, executor: Busy) -> None:
         """Take an executor into account, until `remove`."""

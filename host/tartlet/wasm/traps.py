@@ -9,17 +9,20 @@ from tartlet.errors import GuestTrapError, InvalidHandleError, LimitExceededErro
 WASM_PAGE_BYTES = 65536
 _MAX_FRAMES = 8
 
-_FRAME = re.compile(r"^\s*\d+:\s+(0x[0-9a-f]+)\s+-\s+(.+)$", re.MULTILINE)
+_FRAME = re.compile(r"^\s*\d+:\s+0x[0-9a-f]+\s+-\s+(.+)$", re.MULTILINE)
 _CAUSE = re.compile(r"^\s*(?:\d+:\s+)?(.+)$", re.MULTILINE)
 _BAD_HANDLE = re.compile(
     r"unknown handle index|handle index \d+ used with the wrong type|handle is not|host-owned resource"
 )
 _MEMORY_REFUSED = re.compile(r"memory minimum size of (\d+) pages exceeds memory limits")
 
+_STACK_EXHAUSTED = "call stack exhausted"
+
 _EXPLANATIONS = {
-    "call stack exhausted": "the program recursed too deeply",
+    _STACK_EXHAUSTED: "the program recursed too deeply",
     "out of bounds memory access": "the program used an address outside its memory",
     "wasm `unreachable` instruction executed": "the program aborted itself",
+    "resource limit exceeded: memory count too high at 2": "the program has more than one linear memory",
 }
 
 
@@ -38,12 +41,11 @@ def error_from_trap(text: str, *, memory_limit: int | None, is_memory_full: bool
     if _BAD_HANDLE.search(text):
         return InvalidHandleError(f"the program used a handle that it does not hold: {reason}")
     message = f"{_EXPLANATIONS[reason]}: {reason}" if reason in _EXPLANATIONS else reason
-    frames = _frames(text)
-    if frames:
-        message += "\n" + "\n".join(f"  at {frame}" for frame in frames)
+    message = "\n".join([message, *_frames(text)])
     if is_memory_full and memory_limit is not None:
         return _memory_error(memory_limit, memory_limit, f"It ended with: {message}")
-    hint = "" if memory_limit is None else f"Possibly out of memory: the run may use {memory_limit:,} bytes."
+    may_be_memory = memory_limit is not None and reason != _STACK_EXHAUSTED
+    hint = f"Possibly out of memory: the run may use {memory_limit:,} bytes." if may_be_memory else ""
     return GuestTrapError(message, hint=hint)
 
 
@@ -60,7 +62,6 @@ def _root_cause(text: str) -> str:
 
 def _frames(text: str) -> list[str]:
     """List the innermost guest functions, cleaned of what only a Wasmtime developer needs."""
-    names = [match.group(2).removeprefix("<unknown>!") for match in _FRAME.finditer(text.partition("Caused by:")[0])]
-    if len(names) > _MAX_FRAMES:
-        return [*names[:_MAX_FRAMES], f"... {len(names) - _MAX_FRAMES} more"]
-    return names
+    names = [match.group(1).removeprefix("<unknown>!") for match in _FRAME.finditer(text.partition("Caused by:")[0])]
+    lines = [f"  at {name}" for name in names[:_MAX_FRAMES]]
+    return lines if len(names) <= _MAX_FRAMES else [*lines, f"  ... {len(names) - _MAX_FRAMES} more"]

@@ -83,6 +83,9 @@ STRIDES: Final = {code: (8 // array(code).itemsize, 32 // array(code).itemsize) 
 
 
 def reject_ambiguous_option(option_type: Any) -> None:
-    """Refuse an option of an option: None could mean either."""
-    if type(option_type.payload) is wit_types.OptionType:
-        raise TypeError("option<option<T>> has no Python form here: None could mean either")
+    """Refuse an option of something that may itself be None in Python: an option, or a result whose ok value may be."""
+    inner = option_type.payload
+    while type(inner) is wit_types.ResultType:
+        inner = inner.ok
+    if inner is None or type(inner) is wit_types.OptionType:
+        raise TypeError("an option of an option, or of a result<_, E>, has no Python form here: None could mean either")

@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import wasmtime
 
 import tartlet
 
@@ -110,3 +111,22 @@ def test_source_that_does_not_compile(fake: Any) -> None:
         fake.run("from tartlet_sdk import inferlet\n@inferlet\ndef main(:\n    pass\n")
 
     assert 'File "main.py", line 3' in str(caught.value)
+
+
+def test_a_component_with_another_signature(fake: Any) -> None:
+    """A function whose type is not the contract's is refused at load, with both types, not when it is called."""
+    component = wasmtime.wat2wasm(
+        """(component
+          (import "tartlet:inferlet/log@0.1.0" (instance (export "print" (func (param "text" u32)))))
+          (core module $m
+            (memory (export "memory") 1)
+            (func (export "run") (param i32 i32) (result i32) (i32.const 0))
+            (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 8)))
+          (core instance $i (instantiate $m))
+          (func (export "run") (param "input" string) (result (result string (error string)))
+            (canon lift (core func $i "run") (memory (core memory $i "memory")) (realloc (core func $i "realloc")))))"""
+    )
+
+    with pytest.raises(tartlet.InvalidComponentError, match=r"(?s)print.*text: u32.*text: string") as caught:
+        fake.host.load(bytes(component))
+    assert caught.value.code == "wrong_world"

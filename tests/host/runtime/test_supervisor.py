@@ -7,6 +7,7 @@ import tartlet
 from tartlet import sync
 from tartlet.testing import FakeEngine
 
+HELLO = "from tartlet_sdk import inferlet\n@inferlet\ndef main():\n    return 'hello'\n"
 WAIT = "(call $poll (i32.const 0) (i32.const 0) (i32.const 1) (i64.const 3600000000000) (i32.const 16))"
 
 
@@ -37,6 +38,20 @@ def test_closing_the_host_ends_every_run(component: Any) -> None:
     assert all(run.has_ended for run in runs)
     engine.check_integrity()
     assert engine.stats().runs == 0
+    engine.close()
+
+
+@pytest.mark.runner
+def test_loading_while_the_host_closes() -> None:
+    """A program that is being loaded when the host closes is given up with an error, not waited for without an end."""
+    engine = FakeEngine()
+    with sync.Host(engine=engine) as host:
+        host.load(HELLO)
+        loader = host._host._loader
+        assert loader is not None
+
+    with pytest.raises(tartlet.BuildError, match="the host is closing"):
+        loader.load(f"{HELLO}# {time.monotonic_ns()}\n", None)
     engine.close()
 
 

@@ -157,8 +157,8 @@ def ops_text() -> str:
         (func $spin (export "spin") (loop $forever (br $forever)))
         (func (export "trap") unreachable)
         (func $recurse (export "recurse") (call $recurse) (call $recurse))
-        (func (export "hoard") (loop $more (br_if $more (i32.ne (memory.grow (i32.const 1)) (i32.const -1)))) unreachable)
-        (func (export "tell-then-spin") (call $tell) (call $spin)))
+        (func (export "hoard") (loop $more (br_if $more (i32.ne (memory.grow (i32.const 1)) (i32.const -1))))
+        unreachable) (func (export "tell-then-spin") (call $tell) (call $spin)))
       (core instance $i (instantiate $m (with "h" (instance
         (export "now" (func $now_core)) (export "later" (func $later_core)) (export "tell" (func $tell_core))))))
       (func (export "sum-now") (param "n" u32) (result u32) (canon lift (core func $i "sum-now")))

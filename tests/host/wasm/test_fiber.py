@@ -421,6 +421,8 @@ def test_error_in_on_end(guests: Guests, ops_text: str, caplog: pytest.LogCaptur
         Fiber(guests.executor, linked, on_end=lambda _outcome: 1 / 0).start("sum-now", 1)
 
     guests.call(start)
+    while guests.executor.num_fibers:
+        time.sleep(0.001)
 
     assert guests.run(linked, "sum-now", 3) == 3
     assert "ZeroDivisionError" in caplog.text

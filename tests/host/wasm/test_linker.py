@@ -220,11 +220,3 @@ def test_exports(guests: Guests) -> None:
     with pytest.raises(InvalidComponentError, match="'run'; it exports: go") as caught:
         linked.export("run")
     assert caught.value.code == "missing_export"
-
-
-def test_result_type_without_python_form(guests: Guests) -> None:
-    """A host function of a type that has no Python form is refused when it is bound."""
-    text = '(component (import "test:host/odd" (instance (export "f" (func (result (option (option u32))))))))'
-
-    with pytest.raises(TypeError, match="option<option<T>>"):
-        guests.link(text, {"test:host/odd": {"f": lambda _fiber: None}})

@@ -1,0 +1,46 @@
+"""What the operating system says about the machine and this process (Linux)."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+
+_BUSY_FIELDS = (0, 1, 2, 5, 6, 7)  # of /proc/stat: user, nice, system, irq, softirq, steal
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def describe() -> dict[str, str | int]:
+    """What the figures depend on."""
+    models = (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name"))
+    memory_kib = next(int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal"))
+    return {
+        "processor": next(models, platform.processor() or platform.machine()),
+        "cores": os.cpu_count() or 1,
+        "memory_gib": round(memory_kib / 2**20),
+        "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
+
+
+def busy_seconds() -> float:
+    """CPU time spent by everybody on all cores since the machine's start, to 10 ms."""
+    fields = _lines("/proc/stat")[0].split()[1:]
+    return sum(int(fields[index]) for index in _BUSY_FIELDS) / _TICKS_PER_SECOND
+
+
+def own_seconds() -> float:
+    """CPU time spent by this process, and by children that have ended."""
+    times = os.times()
+    return time.process_time() + times.children_user + times.children_system
+
+
+def pss_bytes() -> int:
+    """This process's memory: its proportional set size, in which pages shared with others count in part."""
+    line = next(line for line in _lines("/proc/self/smaps_rollup") if line.startswith("Pss:"))
+    return int(line.split()[1]) * 1024
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text(encoding="utf-8").splitlines()

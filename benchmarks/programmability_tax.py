@@ -1,0 +1,81 @@
+"""What it costs that a program asks for the tokens: a completion by an inferlet against the engine asked directly.
+
+All begin with a text and end when the caller has all tokens; the inferlet's time includes the start of its run. The
+tiny model, whose steps take next to no time, shows the cost as such.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import tartlet
+from benchmarks.direct import DirectCaller, SharedEngine
+from benchmarks.hosting import OpenHost, open_host
+from benchmarks.report import Row, at_most, row
+from benchmarks.rounds import Figures, Rounds, in_turn, measure_rounds
+from benchmarks.settings import Settings
+from tartlet import compose
+
+ROUNDS = 21
+PROMPT = "The three primary colours are"
+
+
+def measure(settings: Settings) -> Iterator[Row]:
+    """Give milliseconds per token, and what an inferlet's are more."""
+    real = _measure_model(settings.model, settings.scaled(64, 8), settings)
+    yield row(real, "direct", "ms/token", label=f"{settings.model}: direct")
+    yield row(real, "whole", "ms/token", label=f"{settings.model}: inferlet, awaited whole")
+    yield row(real, "streamed", "ms/token", label=f"{settings.model}: inferlet, every chunk")
+    yield row(real, "tax whole", "%", at_most(1.0), label="tax, awaited whole")
+    yield row(real, "tax streamed", "%", at_most(3.0), label="tax, every chunk")
+    tiny = _measure_model("tiny", settings.scaled(256, 8), settings)
+    yield row(tiny, "direct", "ms/token", label="tiny model: direct")
+    yield row(tiny, "added whole", "us/token", label="tiny model: added, awaited whole")
+    yield row(tiny, "added streamed", "us/token", label="tiny model: added, every chunk")
+
+
+@dataclass(frozen=True, slots=True)
+class _Contest:
+    """The same completion in three ways; each method gives the milliseconds per token of one."""
+
+    host: OpenHost
+    program: tartlet.Program
+    engine: SharedEngine
+    caller: DirectCaller
+    num_tokens: int
+
+    def direct(self) -> float:
+        began = time.monotonic()
+        text = self.engine.text(next(iter(self.engine.models)))
+        self.caller.generate([text.encode(PROMPT)], self.num_tokens)
+        return (time.monotonic() - began) * 1000 / self.num_tokens
+
+    def inferlet(self, *, stream: bool) -> float:
+        given = {"prompt": PROMPT, "max_tokens": self.num_tokens, "stream": stream}
+        began = time.monotonic()
+        assert self.host.run(self.program, given) == self.num_tokens
+        return (time.monotonic() - began) * 1000 / self.num_tokens
+
+    def round(self, number: int) -> Figures:
+        figures = in_turn(
+            number,
+            {
+                "direct": self.direct,
+                "whole": lambda: self.inferlet(stream=False),
+                "streamed": lambda: self.inferlet(stream=True),
+            },
+        )
+        more = {name: figures[name] - figures["direct"] for name in ("whole", "streamed")}
+        taxes = {f"tax {name}": 100 * value / figures["direct"] for name, value in more.items()}
+        return {**figures, **taxes, **{f"added {name}": 1000 * value for name, value in more.items()}}
+
+
+def _measure_model(model: str, num_tokens: int, settings: Settings) -> Rounds:
+    engine = SharedEngine(compose.start_engine(model, threads=settings.threads))
+    with open_host(engine, spares=2) as host:
+        contest = _Contest(host, host.load("completion.py"), engine, DirectCaller(engine), num_tokens)
+        rounds = measure_rounds(contest.round, settings.scaled(ROUNDS, 1), settings)
+    engine.close()
+    return rounds

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from tartlet_engine import api
+
+USAGE = api.Usage(10, 8, 3, 2, 1, 1000, 2000)
+LOGPROBS = api.PositionLogprobs(api.TokenLogprob(5, -0.5), (api.TokenLogprob(5, -0.5), api.TokenLogprob(6, -2.0)))
+
+COMMANDS = [
+    api.OpenRun(1),
+    api.OpenRun(1, "acme", 100, 7),
+    api.CloseRun(1),
+    api.CreateContext(2, 1),
+    api.AppendTokens(2, (1, 2, 3)),
+    api.ForkContext(2, 3, 2),
+    api.TruncateContext(2, 1),
+    api.FlushContext(2, 4),
+    api.FreeContext(2),
+    api.Generate(5, 2, api.Sampling(seed=2**64 - 1, logit_bias=((3, -1.5),)), api.Stop(9, (1,), ("é",), True), 2),
+    api.CancelGeneration(5),
+]
+EVENTS = [
+    api.Chunk(5, (1, 2), "héllo", (LOGPROBS,)),
+    api.Finished(5, api.FinishReason.STOP_STRING, USAGE, "é"),
+    api.Done(4),
+    api.Failed(5, api.EngineError(api.ErrorCode.KV_EXHAUSTED, "no pages", "use fewer")),
+    api.LimitReached(1, "kv_pages", 8, 7),
+    api.EngineStopped(api.EngineError(api.ErrorCode.INTERNAL, "gone")),
+]
+
+
+@pytest.mark.parametrize(
+    ("messages", "union"), [(COMMANDS, api.Command), (EVENTS, api.Event)], ids=["commands", "events"]
+)
+def test_messages_cross_a_socket_unchanged(messages: list[Any], union: Any) -> None:
+    """Encoded and decoded as msgpack, a batch is equal to what was sent, types included."""
+    received = msgspec.msgpack.decode(msgspec.msgpack.encode(messages), type=list[union])
+
+    assert received == messages
+    assert [type(message) for message in received] == [type(message) for message in messages]
+
+
+@pytest.mark.parametrize(
+    ("messages", "union"), [(COMMANDS, api.Command), (EVENTS, api.Event)], ids=["commands", "events"]
+)
+def test_every_kind_of_message_is_in_the_test_above(messages: list[Any], union: Any) -> None:
+    """A new message cannot be forgotten."""
+    assert {type(message) for message in messages} == set(get_args(union))
+
+
+@pytest.mark.parametrize("message", [*COMMANDS, *EVENTS], ids=lambda message: type(message).__name__)
+def test_messages_cannot_be_changed(message: Any) -> None:
+    """What was submitted stays as it was, whichever thread looks at it."""
+    with pytest.raises(AttributeError, match="immutable"):
+        setattr(message, message.__struct_fields__[0], 0)
+
+
+@pytest.mark.parametrize(("name", "wit"), [("ErrorCode", "error-code"), ("FinishReason", "finish-reason")])
+def test_the_names_are_those_of_the_contract(name: str, wit: str) -> None:
+    """Neither side knows a case that the other does not."""
+    from tartlet.contract import contract
+
+    definitions = {key: item for interface in contract().interfaces.values() for key, item in interface.types.items()}
+
+    assert [member.name for member in definitions[wit].members] == [case.value for case in getattr(api, name)]

@@ -1,0 +1,169 @@
+"""The in-process engine: its thread, its client, its end."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tartlet_engine.api import (
+    AppendTokens,
+    CancelGeneration,
+    Chunk,
+    CloseRun,
+    CreateContext,
+    EngineClient,
+    EngineConfig,
+    Event,
+    Finished,
+    FinishReason,
+    Generate,
+    OpenRun,
+    Sampling,
+    Stop,
+)
+from tartlet_engine.engine import start_engine
+
+PROMPT = tuple(range(10, 30))
+
+
+@pytest.fixture
+def client(tiny_folder: Path) -> Iterator[EngineClient]:
+    """An engine on its thread; its books must balance at the end."""
+    config = EngineConfig(model_name="tiny", model_path=str(tiny_folder), dtype="float32", kv_pages=128, threads=1)
+    engine = start_engine(config)
+    yield engine
+    engine.check_integrity()
+    engine.close()
+
+
+def greedy(generation_id: int, context_id: int, **stop: Any) -> Generate:
+    return Generate(generation_id, context_id, Sampling(0, temperature=0.0), Stop(ignore_eos=True, **stop))
+
+
+def next_event(events: queue.Queue[Event], kind: type) -> Any:
+    while not isinstance(event := events.get(timeout=60), kind):
+        pass
+    return event
+
+
+def listen(client: EngineClient) -> queue.Queue[Event]:
+    events: queue.Queue[Event] = queue.Queue()
+
+    def listener(batch: list[Event]) -> None:
+        for event in batch:
+            events.put(event)
+
+    client.listen(listener)
+    return events
+
+
+def test_a_generation_from_command_to_event(client: EngineClient, reference: Callable[..., list[int]]) -> None:
+    """Commands go in from any thread, tokens come out on the engine's own, and statistics follow."""
+    threads: set[str] = set()
+    done = threading.Event()
+    tokens: list[int] = []
+
+    def listener(batch: list[Event]) -> None:
+        threads.add(threading.current_thread().name)
+        for event in batch:
+            if isinstance(event, Chunk):
+                tokens.extend(event.token_ids)
+        if any(isinstance(event, Finished) for event in batch):
+            done.set()
+
+    client.listen(listener)
+    client.submit([OpenRun(1), CreateContext(2, 1), AppendTokens(2, PROMPT), greedy(3, 2, max_tokens=10)])
+    assert done.wait(60)
+    client.check_integrity()
+    stats = client.stats()
+
+    assert tokens == reference(PROMPT, 10)
+    assert threads == {"tartlet-engine"}
+    assert (stats.generated_tokens, stats.prefill_tokens, stats.contexts, stats.runs) == (10, 20, 1, 1)
+    assert stats.pages_free + stats.pages_cached + stats.pages_held == stats.pages_total == 128
+
+
+def test_all_of_a_step_comes_in_one_call(client: EngineClient) -> None:
+    """Eight generations that run side by side need no more calls of the listener than one does."""
+    batches: queue.Queue[list[Event]] = queue.Queue()
+    client.listen(batches.put)
+    commands: list[Any] = [OpenRun(1)]
+    for number in range(8):
+        commands += [CreateContext(10 + number, 1), AppendTokens(10 + number, PROMPT)]
+        commands.append(greedy(20 + number, 10 + number, max_tokens=6))
+    client.submit(commands)
+    sizes = []
+    while sum(sizes) < 8 * 7:
+        sizes.append(len(batches.get(timeout=60)))
+
+    assert sizes == [8] * 5 + [16]
+
+
+def test_cancel_and_close_run(client: EngineClient) -> None:
+    """A generation without an end is cancelled; closing the run gives everything back."""
+    events = listen(client)
+    client.submit([OpenRun(1), CreateContext(2, 1), AppendTokens(2, PROMPT), greedy(3, 2)])
+    next_event(events, Chunk)
+    client.submit([CancelGeneration(3)])
+    assert next_event(events, Finished).reason == FinishReason.CANCELLED
+    client.submit([CloseRun(1)])
+    client.check_integrity()
+
+    assert client.stats().pages_held == 0
+    assert client.stats().contexts == 0
+
+
+def test_a_failing_listener_does_not_stop_the_engine(client: EngineClient) -> None:
+    """What the listener raises is logged, and later events are delivered."""
+    failed = threading.Event()
+
+    def listener(batch: list[Event]) -> None:
+        failed.set()
+        raise RuntimeError("the listener is broken")
+
+    client.listen(listener)
+    client.submit([OpenRun(1), CreateContext(2, 1), AppendTokens(2, PROMPT), greedy(3, 2, max_tokens=1)])
+    assert failed.wait(60)
+    events = listen(client)
+    client.submit([greedy(4, 2, max_tokens=1)])
+
+    assert next_event(events, Finished).generation_id == 4
+
+
+def test_models_and_text(client: EngineClient) -> None:
+    """The client tells about its one model; another name is a KeyError."""
+    info = client.models["tiny"]
+
+    assert (info.architecture, info.vocabulary_size, info.context_len) == ("LlamaForCausalLM", 512, 2048)
+    assert (info.num_pages, info.page_size, info.dtype, info.backend) == (128, 16, "float32", "cpu")
+    assert info.features == ("chat",)
+    assert client.text("tiny").decode(client.text("tiny").encode("fork")) == "fork"
+    with pytest.raises(KeyError):
+        client.text("other")
+
+
+def test_close_in_the_middle_of_a_generation(client: EngineClient) -> None:
+    """Closing ends the thread though a generation runs; later calls do nothing, and closing again is allowed."""
+    events = listen(client)
+    client.submit([OpenRun(1), CreateContext(2, 1), AppendTokens(2, PROMPT), greedy(3, 2)])
+    next_event(events, Chunk)
+    client.close()
+    client.close()
+    client.submit([CloseRun(1)])
+    client.check_integrity()
+
+    assert "tartlet-engine" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_an_idle_engine_does_nothing(client: EngineClient) -> None:
+    """Without demands there are no steps, whatever else is submitted."""
+    client.submit([OpenRun(1), CreateContext(2, 1), AppendTokens(2, PROMPT)])
+    client.check_integrity()
+    client.check_integrity()
+
+    assert client.stats().steps == 0

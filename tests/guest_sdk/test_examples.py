@@ -1,0 +1,94 @@
+"""Every example runs, on a fake engine that answers what the example needs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tartlet import sync
+from tartlet.events import Output
+from tartlet.testing import FakeEngine
+
+pytestmark = pytest.mark.runner
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/main.py"))
+
+
+def reply(prompt: str) -> str:
+    """Judges and scorers get a number, everybody else a sentence."""
+    return "2. It is the best." if re.search(r"candidates:|from 0 to 10", prompt[-400:]) else "A fine sentence."
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[FakeEngine]:
+    """An engine that plays the model."""
+    engine = FakeEngine(reply)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def host(engine: FakeEngine) -> Iterator[sync.Host]:
+    """A host on it."""
+    with sync.Host(engine=engine) as host:
+        yield host
+
+
+def run(host: sync.Host, name: str, input: Any = None) -> tuple[str, Any]:
+    """What an example prints, and its result."""
+    started = host.start(EXAMPLES / name, input)
+    text = "".join(event.text for event in started if isinstance(event, Output))
+    return text, started.result()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_runs_and_leaves_nothing(host: sync.Host, engine: FakeEngine, name: str) -> None:
+    """Without arguments it prints something, returns something, and frees every page."""
+    text, result = run(host, name)
+
+    assert text or result
+    deadline = time.monotonic() + 5
+    while engine.stats().runs and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert (engine.stats().runs, engine.stats().pages_held) == (0, 0)
+    engine.check_integrity()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_says_how_it_is_run(name: str) -> None:
+    """Its README has the command, and its module a description."""
+    readme = (EXAMPLES / name / "README.md").read_text(encoding="utf-8")
+
+    assert f"    tartlet run examples/{name}" in readme
+    assert (EXAMPLES / name / "main.py").read_text(encoding="utf-8").startswith('"""')
+    assert f"[{name}]({name}/)" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
+
+
+def test_best_of_n_takes_the_judges_choice(host: sync.Host) -> None:
+    """It prints every candidate with its number, and returns the one that the judge names."""
+    text, result = run(host, "best_of_n", {"n": 3})
+
+    assert sorted(line.split("|")[0].strip() for line in text.splitlines()) == ["1", "2", "3", "judge"]
+    assert result["best"] == result["candidates"][1] == "A fine sentence."
+
+
+def test_chat_computes_only_what_is_new(host: sync.Host) -> None:
+    """Every turn finds all of the conversation before it in the cache."""
+    text, answers = run(host, "chat", {"questions": ["a", "b", "c"]})
+    cached = [int(number) for number in re.findall(r"\((\d+) of", text)]
+
+    assert answers == ["A fine sentence."] * 3
+    assert cached[0] == 0 < cached[1] < cached[2]
+
+
+def test_tree_of_thought_follows_the_best(host: sync.Host) -> None:
+    """It goes as deep as asked and returns the steps on the way, with their score."""
+    _, result = run(host, "tree_of_thought", {"depth": 3, "branches": 2})
+
+    assert result == {"answer": "A fine sentence.", "steps": ["A fine sentence."] * 3, "score": 2}

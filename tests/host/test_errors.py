@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from tartlet import errors
+
+CLASSES = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.TartletError)]
+
+
+def make(kind: type[errors.TartletError]) -> errors.TartletError:
+    if kind is errors.LimitExceededError:
+        return errors.LimitExceededError("cpu_limit", limit="max_cpu_ms", used=1500, allowed=1000, hint="do less")
+    return kind("what happened", hint="what to do")
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_every_error_says_what_happened_and_what_to_do(kind: type[errors.TartletError]) -> None:
+    """Message and hint are apart, and together in the text."""
+    error = make(kind)
+
+    assert str(error) == f"{error.message}\n{error.hint}"
+    assert error.code
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_the_tree_in_the_docstring_is_the_real_one(kind: type[errors.TartletError]) -> None:
+    """Each class stands in it, below its base."""
+    lines = (errors.__doc__ or "").splitlines()
+    names = [line.replace("│", " ").replace("├──", "   ").replace("└──", "   ").split() for line in lines]
+    depths = {words[0]: lines[k].index(words[0]) for k, words in enumerate(names) if words}
+
+    assert kind.__name__ in depths
+    if kind is not errors.TartletError:
+        assert depths[kind.__name__] == depths[kind.__bases__[0].__name__] + 4
+
+
+def test_a_code_can_be_finer_than_the_class() -> None:
+    """The class has a code of its own; an instance may have another."""
+    assert errors.ModelError("x").code == "model"
+    assert errors.ModelError("x", code="no_network").code == "no_network"
+    assert errors.ModelError.code == "model"
+
+
+def test_a_limit_error_has_its_numbers() -> None:
+    """Which limit, what was used, what was allowed; in the message, too."""
+    error = errors.LimitExceededError("cpu_limit", limit="max_cpu_ms", used=1500, allowed=1000)
+
+    assert (error.code, error.limit, error.used, error.allowed) == ("cpu_limit", "max_cpu_ms", 1500, 1000)
+    assert str(error) == "cpu_limit: max_cpu_ms allows 1,000, used 1,500"
+
+
+def test_errors_can_be_raised_and_caught_by_their_base() -> None:
+    """One `except` is enough for all of ours."""
+    for kind in CLASSES:
+        with pytest.raises(errors.TartletError):
+            raise make(kind)

@@ -1,0 +1,108 @@
+"""Compiling, and the cache of native code."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from wasmtime import wat2wasm
+
+from tartlet.errors import InvalidComponentError
+from tartlet.wasm.compiler import Compiler
+from tartlet.wasm.wasm_engine import WasmEngine
+
+COMPONENT = bytes(wat2wasm('(component (core module (func (export "f"))))'))
+
+
+class Steps:
+    """Notes what progress is reported."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, float, float | None]] = []
+
+    def __call__(self, task: str, done: float, total: float | None) -> None:
+        """Note one step."""
+        self.seen.append((task, done, total))
+
+
+def test_compiled_once(wasm_engine: WasmEngine, tmp_path: Path) -> None:
+    """What was compiled is loaded the next time, by another compiler too; only compiling reports progress."""
+    steps = Steps()
+    Compiler(wasm_engine, tmp_path, steps).compile(COMPONENT)
+    Compiler(WasmEngine(), tmp_path, steps).compile(COMPONENT)
+
+    assert steps.seen == [("Compiling the component", 0.0, 1.0), ("Compiling the component", 1.0, 1.0)]
+    (file,) = tmp_path.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.suffix == ".cwasm"
+
+
+@pytest.mark.parametrize("damage", [b"", b"nonsense", None])
+def test_damaged_file(wasm_engine: WasmEngine, tmp_path: Path, damage: bytes | None) -> None:
+    """A file that cannot be loaded is replaced by a good one."""
+    steps = Steps()
+    compiler = Compiler(wasm_engine, tmp_path, steps)
+    path = compiler.cache_path(COMPONENT)
+    compiler.compile(COMPONENT)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    compiler.compile(COMPONENT)
+    compiler.compile(COMPONENT)
+
+    assert len(steps.seen) == 4
+    assert path.stat().st_size == len(whole)
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_file_that_others_may_write(wasm_engine: WasmEngine, tmp_path: Path, mode: int) -> None:
+    """A file that others could have written is not run but replaced."""
+    steps = Steps()
+    compiler = Compiler(wasm_engine, tmp_path, steps)
+    compiler.compile(COMPONENT)
+    compiler.cache_path(COMPONENT).chmod(mode)
+    compiler.compile(COMPONENT)
+
+    assert len(steps.seen) == 4
+    assert stat.S_IMODE(compiler.cache_path(COMPONENT).stat().st_mode) == 0o600
+
+
+def test_link_instead_of_a_file(wasm_engine: WasmEngine, tmp_path: Path) -> None:
+    """A symbolic link is not followed."""
+    compiler = Compiler(wasm_engine, tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(b"untouched")
+    compiler.cache_path(COMPONENT).symlink_to(elsewhere)
+    compiler.compile(COMPONENT)
+
+    assert not compiler.cache_path(COMPONENT).is_symlink()
+    assert elsewhere.read_bytes() == b"untouched"
+
+
+def test_component_that_wasmtime_refuses(wasm_engine: WasmEngine, tmp_path: Path) -> None:
+    """What Wasmtime refuses is an error with its reason, and leaves no file."""
+    with pytest.raises(InvalidComponentError, match="cannot be compiled") as caught:
+        Compiler(wasm_engine, tmp_path).compile(COMPONENT[:-1])
+
+    assert caught.value.code == "compile_failed"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_processes(wasm_engine: WasmEngine, tmp_path: Path) -> None:
+    """Processes that compile the same component at once all succeed and leave one file."""
+    program = f"""if True:
+        from pathlib import Path
+        from tartlet.wasm.compiler import Compiler
+        from tartlet.wasm.wasm_engine import process_engine
+        for _ in range(5):
+            Compiler(process_engine(), Path({str(tmp_path)!r})).compile(bytes.fromhex({COMPONENT.hex()!r}))
+            for path in Path({str(tmp_path)!r}).glob("*.cwasm"):
+                path.unlink(missing_ok=True)
+    """
+    processes = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(3)]
+    Compiler(wasm_engine, tmp_path).compile(COMPONENT)
+
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert len(list(tmp_path.iterdir())) <= 1

@@ -1,0 +1,47 @@
+"""Values made of others as they lie in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wasmtime.component import _types as wit_types
+
+from tartlet.wasm import lower_compound as compound
+from tartlet.wasm import lower_plain as plain
+from tartlet.wasm.host_function import Err
+from tartlet.wasm.library import ffi, lib
+from tartlet.wasm.lower_plain import Lower
+from tartlet.wasm.values import WORDS, Kind
+
+U8 = plain.integer(wit_types.U8)
+
+
+def lowered(lower: Lower, value: Any) -> Any:
+    """A lowered value, which is freed with the test."""
+    words = ffi.gc(ffi.new("uint64_t[4]"), lib.wasmtime_component_val_delete)
+    lower(words, 0, value, 0)
+    return words
+
+
+def test_record_entries() -> None:
+    """A record is its size and entries of name and value, in the order of the type."""
+    words = lowered(compound.record({"a": U8, "bc": U8}), {"bc": 2, "a": 1})
+
+    assert (words[0], words[1]) == (Kind.RECORD, 2)
+    entries = ffi.cast(WORDS, words[2])
+    assert [entries[i] for i in (0, 2, 3, 6, 8, 9)] == [1, Kind.U8, 1, 2, Kind.U8, 2]
+    assert ffi.unpack(ffi.cast("char *", entries[7]), 2) == b"bc"
+
+
+def test_empty_sides() -> None:
+    """An option of nothing, and a result or a variant without payload, hold no address."""
+    assert [lowered(compound.option(U8), None)[i] for i in (0, 1)] == [Kind.OPTION, 0]
+    assert [lowered(compound.result(None, None), None)[i] for i in (0, 1, 2)] == [Kind.RESULT, 1, 0]
+    assert [lowered(compound.result(None, None), Err())[i] for i in (0, 1, 2)] == [Kind.RESULT, 0, 0]
+    assert [lowered(compound.variant({"x": None}), ("x", None))[i] for i in (0, 1, 3)] == [Kind.VARIANT, 1, 0]
+
+
+def test_lists_and_tuples_take_either() -> None:
+    """A list can be given as a tuple and the other way round."""
+    assert lowered(compound.list_of(U8), (1, 2))[1] == 2
+    assert lowered(compound.tuple_of([U8, U8]), [1, 2])[1] == 2
