@@ -6,7 +6,7 @@
  *
  * Where other processes keep the cores busy, a thread loses more time waiting for one that has no core than it gains
  * from its help. So the team notes what it lost: a run that waited more than half of its time halves the number of
- * active threads, and after some runs more are tried again. Results do not depend on the number of threads. */
+ * active threads, and after a while more are tried again. Results do not depend on the number of threads. */
 
 #define _GNU_SOURCE
 #include <immintrin.h>
@@ -20,8 +20,8 @@
 
 enum { PAUSES_BEFORE_YIELD = 2000, PAUSES_BETWEEN_YIELDS = 200, SPIN_MICROSECONDS = 300 };
 
-/* Runs after which more threads are tried again: the first time, and after many failures in a row. */
-enum { FIRST_PATIENCE = 8, LAST_PATIENCE = 256 };
+/* Microseconds of running after which more threads are tried again: the first time, and after failures in a row. */
+enum { FIRST_PATIENCE = 20 * 1000, LAST_PATIENCE = 320 * 1000 };
 
 /* What a task is given out with: its number, and how many threads take part. */
 enum { MAX_THREADS = 255, THREADS_MASK = 0xFF, ONE_TASK = 0x100 };
@@ -29,8 +29,8 @@ enum { MAX_THREADS = 255, THREADS_MASK = 0xFF, ONE_TASK = 0x100 };
 struct tartlet_team {
     int num_threads;
     int num_active;
-    int patience;
-    int num_patient_runs;
+    int64_t patience;
+    int64_t run_microseconds;  /* with this number of active threads */
     int64_t lost_microseconds; /* of member 0, in this run, in waits that were long */
     int num_started;           /* besides the caller */
     pthread_t *threads;
@@ -141,20 +141,18 @@ static void give_out(tartlet_team *team, int num_threads)
 }
 
 /* Choose the number of active threads for the next run, after one that took so long. */
-static void adapt(tartlet_team *team, int64_t run_microseconds)
+static void adapt(tartlet_team *team, int64_t microseconds)
 {
-    const int is_whole = team->num_active == team->num_threads;
-    if (2 * team->lost_microseconds > run_microseconds) {
-        if (team->num_patient_runs <= 1 && team->patience < LAST_PATIENCE)
-            team->patience *= 2; /* this was a trial, or the run after one */
+    const int64_t before = team->run_microseconds;
+    team->run_microseconds += microseconds;
+    if (2 * team->lost_microseconds > microseconds) {
+        const int64_t doubled = 2 * team->patience < LAST_PATIENCE ? 2 * team->patience : LAST_PATIENCE;
+        team->patience = before < team->patience ? doubled : FIRST_PATIENCE;
         team->num_active = (team->num_active + 1) / 2;
-        team->num_patient_runs = 0;
-    } else if (is_whole) {
-        team->patience = FIRST_PATIENCE;
-        team->num_patient_runs++;
-    } else if (++team->num_patient_runs >= team->patience) {
+        team->run_microseconds = 0;
+    } else if (team->num_active < team->num_threads && team->run_microseconds >= team->patience) {
         team->num_active = 2 * team->num_active < team->num_threads ? 2 * team->num_active : team->num_threads;
-        team->num_patient_runs = 0;
+        team->run_microseconds = 0;
     }
 }
 
