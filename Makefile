@@ -9,7 +9,7 @@
 #   make docs     rebuild the generated pages of docs/
 #   make clean    remove what the other targets made, but not .venv (`make distclean`) or the user's caches
 #
-# Needs make, a Python of at least 3.11 with venv, and a package index.
+# Needs make, a Python from 3.11 to 3.13 with venv, and a package index.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PYTEST_ARGS ?=
 CANDIDATES := python3 python3.13 python3.12 python3.11
 PYTHON ?= $(shell for python in $(CANDIDATES); do \
-	$$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+	$$python -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$python && break; done)
 
 export PIP_ROOT_USER_ACTION := ignore
 
@@ -62,7 +62,7 @@ install-dev: $(VENV)/.installed-dev
 
 # torch first and by version: left to the resolver, it may become a build of several gigabytes.
 $(VENV)/.torch:
-	@test -n "$(PYTHON)" || { echo "No Python of at least 3.11 with venv found; name one: make PYTHON=/path/to/python"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "No Python from 3.11 to 3.13 with venv found; name one: make PYTHON=/path/to/python"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet --constraint constraints.txt pip
 	$(PIP) install --constraint constraints.txt $(TORCH)

@@ -100,10 +100,14 @@ class ContextTable:
             self.active.pop(sequence.context_id, None)
 
     def share_with_followers(self, sequence: Sequence) -> None:
-        """Let the forks share that were waiting for what has been computed by now."""
-        for follower in list(sequence.followers):
-            if follower.link is not None and follower.link.prefix_len <= sequence.num_computed:
-                self._share(follower, sequence, follower.link.prefix_len)
+        """Let the forks share that were waiting for what has been computed by now, and forks of theirs."""
+        sources = [sequence]  # a list and no recursion: a chain of forks can be long
+        while sources:
+            source = sources.pop()
+            for follower in list(source.followers):
+                if follower.link is not None and follower.link.prefix_len <= source.num_computed:
+                    self._share(follower, source, follower.link.prefix_len)
+                    sources.append(follower)
 
     def orphan_followers(self, sequence: Sequence, kept_len: int) -> None:
         """Find another source for the forks that wait for more than the first `kept_len` tokens of this one.
@@ -122,6 +126,7 @@ class ContextTable:
             self._follow(heir, sequence.link.source, min(heir_len, sequence.link.prefix_len))
         else:
             self._share(heir, sequence, heir_len)
+            self.share_with_followers(heir)
         for orphan in orphans:
             if orphan is not heir:
                 self._follow(orphan, heir, prefix_lens[orphan.context_id])
@@ -152,6 +157,7 @@ class ContextTable:
         self._unlink(follower)
         if prefix_len <= source.num_computed:
             self._share(follower, source, prefix_len)
+            self.share_with_followers(follower)
             return
         follower.link = Link(source, prefix_len)
         source.followers.append(follower)

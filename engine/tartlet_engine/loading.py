@@ -92,8 +92,8 @@ def choose_device(name: str) -> torch.device:
 def choose_dtype(name: str, device: torch.device) -> torch.dtype:
     """Return the dtype for a setting: `auto` takes what is fast on the device.
 
-    On a CPU with bfloat16 instructions that is bfloat16. Measured on two cores with AVX512_BF16, SmolLM2-135M, one decode
-    step of 1, 8 and 32 sequences: 38, 45 and 72 ms, against 59, 84 and 134 ms in float32. On other CPUs, where
+    On a CPU with bfloat16 instructions that is bfloat16. Measured on two cores with AVX512_BF16, SmolLM2-135M, one
+    decode step of 1, 8 and 32 sequences: 38, 45 and 72 ms, against 59, 84 and 134 ms in float32. On other CPUs, where
     bfloat16 has not been measured, it is float32, which every CPU computes natively.
     """
     if name != "auto":

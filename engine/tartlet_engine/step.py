@@ -92,8 +92,9 @@ class Stepper:
                     sequence.logits = sequence.logits.clone()
             if sequence.followers:
                 self._contexts.share_with_followers(sequence)
-            if sequence.flushes:
-                self._demands.complete_flushes(sequence)
+        # Of all, not only of those computed: a fork's flush is done when it shares what its source has computed.
+        for sequence in [sequence for sequence in self._contexts.active.values() if sequence.flushes]:
+            self._demands.complete_flushes(sequence)
         return row_sequences
 
     def _sample(self, computed: list[Sequence], logits: torch.Tensor | None) -> bool:

@@ -1,8 +1,8 @@
-"""Writes N candidates at once, all forked from one prompt, and lets the model choose among them."""
+"""Writes N candidates at once, all forked from one prompt, and lets the model choose among them by probability."""
 
 import asyncio
-import re
 from dataclasses import dataclass
+from math import exp
 
 from tartlet_sdk import Context, Model, Sampler, inferlet, max_tokens, stop_strings
 
@@ -16,7 +16,7 @@ class Best:
 
     best: str
     candidates: list[str]
-    decision: str
+    probabilities: list[float]
 
 
 @inferlet
@@ -25,24 +25,24 @@ async def best_of_n(n: int = 5, task: str = TASK) -> Best:
     model = Model.default()
 
     # One context holds the prompt. Its forks share the pages of the KV cache: the prompt is computed once, not n times.
-    base = model.context()
-    base.user(task)
-    await base.flush()
-    forks = [base.fork() for _ in range(n)]
+    prompt = model.context()
+    prompt.user(task)
+    await prompt.flush()
 
-    # All of them are written at once, with slightly different samplers, so that they differ.
+    # All candidates are written at once, with slightly different samplers, so that they differ.
     samplers = (Sampler.top_p(0.7, 0.95), Sampler.top_k(40))
-    drafts = (write(fork, k, samplers[k % 2]) for k, fork in enumerate(forks, start=1))
-    candidates = await asyncio.gather(*drafts)
+    candidates = await asyncio.gather(*(write(prompt.fork(), k + 1, samplers[k % 2]) for k in range(n)))
 
-    # The judge reads them in a context of its own.
-    judge = model.context()
-    listed = "\n".join(f"{k}. {candidate}" for k, candidate in enumerate(candidates, start=1))
-    judge.user(f"{task}\n\nThese are the candidates:\n{listed}\n\nWhich one is the best? Begin with its number.")
-    decision = (await judge.generate(Sampler.greedy(), stop=max_tokens(48))).text.strip()
-    print(f"judge | {decision}")
+    # The order of a list sways who reads it. So there are n judges, also at once, and each candidate stands in each
+    # place before one of them. They answer with one digit, and therefore compare nine candidates at the most.
+    lists = [{k % n: candidates[k % n] for k in range(first, first + min(n, 9))} for first in range(n)]
+    verdicts = await asyncio.gather(*(judge(model, prompt.fork(), listed) for listed in lists))
 
-    return Best(best=candidates[chosen(decision, n) - 1], candidates=candidates, decision=decision)
+    votes = [sum(verdict.get(k, 0.0) for verdict in verdicts) for k in range(n)]
+    probabilities = [vote / (sum(votes) or 1) for vote in votes]
+    ranking = sorted(range(n), key=probabilities.__getitem__, reverse=True)
+    print("judge | candidate " + ", ".join(f"{k + 1}: {probabilities[k]:.0%}" for k in ranking))
+    return Best(candidates[ranking[0]], candidates, [round(each, 3) for each in probabilities])
 
 
 async def write(context: Context, number: int, sampler: Sampler) -> str:
@@ -58,7 +58,12 @@ async def write(context: Context, number: int, sampler: Sampler) -> str:
     return generation.result.text.strip()
 
 
-def chosen(decision: str, n: int) -> int:
-    """The first number in the decision that is a candidate's; the first candidate, if there is none."""
-    numbers = (int(digits) for digits in re.findall(r"\d+", decision))
-    return next((number for number in numbers if 1 <= number <= n), 1)
+async def judge(model: Model, context: Context, candidates: dict[int, str]) -> dict[int, float]:
+    """Ask which candidate is the best: the probability with which the model says each one's number."""
+    lines = "\n".join(f"{place}. {text}" for place, text in enumerate(candidates.values(), start=1))
+    context.user(f"Which of these is the best? Reply with its number only.\n{lines}")
+    context.cue()
+    context.fill("The best is number ")
+    answer = await context.generate(max_tokens=1, logprobs=20)
+    likely = {model.detokenize([each.token]): exp(each.logprob) for each in answer.logprobs[0].top}
+    return {k: likely.get(str(place), 0.0) for place, k in enumerate(candidates, start=1)}

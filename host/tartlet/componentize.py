@@ -52,15 +52,18 @@ def build(recipe: Recipe, output: Path, task: str, progress: Progress) -> None:
     """
     version()
     output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".tartlet-", dir=output.parent) as folder:
-        built, log = Path(folder, "component.wasm"), Path(folder, "log")
+    with (
+        tempfile.TemporaryDirectory(prefix=".tartlet-", dir=output.parent) as folder,
+        tempfile.TemporaryFile() as log,  # elsewhere: it is to tell that this disk is full
+    ):
+        built = Path(folder, "component.wasm")
         command = [sys.executable, "-c", RUN_TOOL, "--wit-path", str(WIT.resolve()), "--world", recipe.world]
         command += ["componentize", recipe.app, "--output", str(built)]
         command += [argument for entry in recipe.python_path for argument in ("--python-path", str(entry))]
-        with log.open("wb") as sink:
-            status = _run(command, Path(folder), sink.fileno(), task, progress)
+        status = _run(command, Path(folder), log.fileno(), task, progress)
         if status != 0:
-            raise BuildError(_reason(log.read_text(encoding="utf-8", errors="replace"), status))
+            log.seek(0)
+            raise BuildError(_reason(log.read().decode(errors="replace"), status))
         os.replace(built, output)
     progress(task, EXPECTED_BUILD_S, EXPECTED_BUILD_S)
 
@@ -89,5 +92,6 @@ def _reason(log: str, status: int) -> str:
     begin, end = ERROR_MARKS
     _, found, rest = log.partition(begin)
     if found:
-        return rest.partition(end)[0]
-    return f"{TOOL} failed with status {status}:\n{log[-LOG_TAIL:].strip()}"
+        return rest.partition(end)[0].strip()
+    log, _, _ = log.partition("\nStack backtrace:")  # of the tool's own code
+    return f"{TOOL} failed with status {status}:\n{log.strip()[-LOG_TAIL:]}"

@@ -14,9 +14,10 @@ from importlib import metadata
 from pathlib import Path
 
 import tartlet
-from tartlet import models, paths
+from tartlet import models, paths, runner
 from tartlet.errors import TartletError
 from tartlet.progress import Progress, silent
+from tartlet.wasm import compiler
 
 SELF_TEST = """
 from tartlet_sdk import Model, Sampler, inferlet
@@ -56,10 +57,10 @@ def examine(progress: Progress = silent) -> list[Finding]:
         "transformers": lambda: _package("transformers"),
         "componentize-py": _build_tool,
         "machine": _machine,
-        "home": lambda: _folder("home", paths.home()),
+        "home": lambda: _folder("home", paths.folder(".")),
         "models": lambda: _folder("models", paths.models_folder()),
-        "components": lambda: _folder("components", paths.components_folder()),
-        "runners": lambda: _folder("runners", paths.runners_folder()),
+        "components": lambda: _folder("components", paths.components_folder(), compiler.MAX_BYTES),
+        "runners": lambda: _folder("runners", paths.runners_folder(), runner.MAX_BYTES),
         "default model": _default_model,
         "self-test": lambda: _self_test(progress),
     }
@@ -97,11 +98,11 @@ def _machine() -> Finding:
     return Finding("machine", True, f"{platform.machine()}, {cores} cores, {memory_bytes / 1e9:.0f} GB of memory")
 
 
-def _folder(name: str, folder: Path) -> Finding:
-    folder.mkdir(parents=True, exist_ok=True)
+def _folder(name: str, folder: Path, max_bytes: int | None = None) -> Finding:
     size_bytes = models.folder_bytes(folder)
     free_bytes = shutil.disk_usage(folder).free
-    detail = f"{folder}: {size_bytes / 1e6:,.0f} MB"
+    bound = "" if max_bytes is None else f" of at most {max_bytes / 1e6:,.0f} MB"
+    detail = f"{folder}: {size_bytes / 1e6:,.0f} MB{bound}"
     if not os.access(folder, os.W_OK):
         return Finding(name, False, f"{folder} cannot be written to", "Let TARTLET_HOME name a folder of your own.")
     return Finding(name, True, f"{detail}, {free_bytes / 1e9:,.0f} GB free on its disk" if name == "home" else detail)

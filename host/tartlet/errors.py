@@ -95,7 +95,10 @@ class LimitExceededError(RunError):
     """
 
     def __init__(self, code: str, *, limit: str, used: float, allowed: float, hint: str = "") -> None:
-        super().__init__(f"{code}: {limit} allows {allowed:,}, used {used:,}", hint=hint, code=code)
+        more = (
+            f"Allow more with tartlet.Limits({limit}=...), or --limit {limit.removeprefix('max_')}=... of tartlet run."
+        )
+        super().__init__(f"{limit} allows {allowed:,}, used {used:,}", hint=hint or more, code=code)
         self.limit = limit  # the field of `Limits`
         self.used = used
         self.allowed = allowed

@@ -47,6 +47,8 @@ class RunUsage:
     forks: int = 0
 
     def __str__(self) -> str:
+        if not self.generated_tokens and not self.generations:
+            return f"{self.wall_ms / 1000:,.2f} s"
         parts = [
             f"{self.generated_tokens:,} tokens generated",
             f"{self.prompt_tokens:,} prompt tokens ({self.cached_tokens:,} cached)",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
+from tartlet.errors import ConfigError
+
 
 def home() -> Path:
     """The root of everything that Tartlet stores. Not created by this call."""
@@ -17,9 +19,18 @@ def home() -> Path:
 
 
 def folder(name: str) -> Path:
-    """The folder `name` under `home()`, created if it is not there; readable by its owner only."""
+    """The folder `name` under `home()`, created if it is not there; readable by its owner only.
+
+    Raises:
+        ConfigError: It cannot be made.
+    """
     path = home() / name
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot make the folder {path}: {error.strerror}", hint="Let TARTLET_HOME name a folder of your own."
+        ) from error
     return path
 
 

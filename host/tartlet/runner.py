@@ -1,25 +1,28 @@
 """Python inferlets: the runner component that runs them from source, and components built of one program.
 
 Both are made of `guest-sdk/python` and `wit/`. The runner is built once and kept under `paths.runners_folder()`, named
-by the SHA-256 of all that it is made of; a release wheel carries it ready-made.
+by the SHA-256 of all that it is made of; those used longest ago go when they take more than `MAX_BYTES`. A release
+wheel carries it ready-made.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tartlet import componentize, paths
+from tartlet.disk_cache import mark_used, shrink
 from tartlet.errors import BuildError
+from tartlet.locks import exclusive
 from tartlet.progress import Progress, silent
 
 PACKAGE = Path(__file__).parent
 PREBUILT_RUNNER = PACKAGE / "_runner" / "python.wasm"  # in a release wheel
+MAX_BYTES = 150 * 10**6
+"""The runners of some five versions."""
 GUEST_PACKAGES = ("tartlet_runner", "tartlet_sdk")
 
 
@@ -60,10 +63,13 @@ def runner_component(progress: Progress = silent) -> Path:
         return PREBUILT_RUNNER
     component = paths.runners_folder() / f"python-{runner_digest()}.wasm"
     if not component.is_file():
-        with _locked(component.with_suffix(".lock")):
+        waiting = "Waiting for another process that builds the Python runner"
+        with exclusive(component.with_suffix(".lock"), waiting, progress):
             if not component.is_file():
                 recipe = componentize.Recipe("runner", "tartlet_runner.app", [guest_sources()])
-                componentize.build(recipe, component, "building the Python runner", progress)
+                componentize.build(recipe, component, "Building the Python runner", progress)
+                shrink(component.parent, "*.wasm", MAX_BYTES)
+    mark_used(component)
     return component
 
 
@@ -80,7 +86,7 @@ def build_component(source: Path, output: Path, progress: Progress = silent) -> 
         content = {"main": program.main, "files": dict(program.files)}
         Path(folder, "tartlet_program.py").write_text(f"PROGRAM = {content!r}\n", encoding="utf-8")
         recipe = componentize.Recipe("inferlet", "tartlet_runner.built_app", [guest_sources(), Path(folder)])
-        componentize.build(recipe, output.absolute(), f"building {output.name}", progress)
+        componentize.build(recipe, output.absolute(), f"Building {output.name}", progress)
 
 
 def runner_digest() -> str:
@@ -105,14 +111,6 @@ def guest_sources() -> Path:
             return folder
     hint = "Install a release of tartlet, or run it from its repository."
     raise BuildError("the sources of the Python guest SDK are not installed", hint=hint)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock file `path` against other processes and threads."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _is_hidden(name: str) -> bool:

@@ -18,12 +18,15 @@ EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 def check_best_of_n(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert len(result["candidates"]) == 3
-    assert result["best"] in result["candidates"]
+    chances = result["probabilities"]
+    assert sum(chances) == pytest.approx(1, abs=0.01)
+    assert len(set(chances)) == 3, "the judge prefers one to another"
+    assert result["best"] == result["candidates"][chances.index(max(chances))]
     assert all(f"    {number} | " in output for number in (1, 2, 3))
-    assert "judge | " in output
-    assert (usage.forks, usage.generations) == (3, 4)
-    assert usage.shared_pages >= 3, "the forks share the prompt's pages"
-    assert usage.cached_tokens > 2 * usage.prompt_tokens / 8
+    assert f"judge | candidate {chances.index(max(chances)) + 1}: " in output
+    assert (usage.forks, usage.generations) == (6, 6)
+    assert usage.shared_pages >= 6, "candidates and judges share the prompt's pages"
+    assert usage.cached_tokens > usage.prompt_tokens / 4
 
 
 def check_chat(result: Any, output: str, usage: tartlet.RunUsage) -> None:

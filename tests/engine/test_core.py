@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from tartlet_engine.api import FinishReason
+from tartlet_engine.api import ErrorCode, FinishReason
 
 HashText = Callable[[Sequence[int], int], list[int]]
 
 
-def test_any_history_gives_the_right_tokens(hash_engine: Any, hash_text: HashText) -> None:
-    """Whatever happens to contexts, generations get the tokens that fresh contexts would get, and pages balance."""
+@pytest.mark.parametrize("num_pages", [400, 14])
+def test_any_history_gives_the_right_tokens(hash_engine: Any, hash_text: HashText, num_pages: int) -> None:
+    """Whatever happens to contexts, generations get the tokens that fresh contexts would get, and pages balance.
+
+    With few pages some fail because the cache is full, which is the only way to fail.
+    """
 
     class Machine(RuleBasedStateMachine):
         def __init__(self) -> None:
             super().__init__()
-            self.driver = hash_engine(num_pages=400, page_size=4, max_batch_tokens=13)
+            self.driver = hash_engine(num_pages=num_pages, page_size=4, max_batch_tokens=13)
             self.runs = [self.driver.open_run() for _ in range(2)]
             self.contexts: dict[int, list[int]] = {}  # id -> tokens, those still being generated left out
             self.owners: dict[int, int] = {}  # context id -> run
@@ -109,12 +114,15 @@ def test_any_history_gives_the_right_tokens(hash_engine: Any, hash_text: HashTex
 
         def collect(self) -> None:
             """Check what generations have produced, and take the tokens over into the contexts."""
+            failed = {event.failed_id for event in self.driver.failures}
             ended = {event.generation_id for event in self.driver.events if hasattr(event, "reason")}
             for generation_id, (context_id, prompt, count) in list(self.running.items()):
                 tokens = self.driver.tokens(generation_id)
                 assert tokens == hash_text(prompt, len(tokens))
                 self.contexts[context_id] = prompt + tokens
-                if generation_id in ended:
+                if generation_id in failed:
+                    del self.running[generation_id]
+                elif generation_id in ended:
                     reason = self.driver.finished(generation_id).reason
                     assert reason == (FinishReason.LENGTH if len(tokens) == count else FinishReason.CANCELLED)
                     del self.running[generation_id]
@@ -122,7 +130,8 @@ def test_any_history_gives_the_right_tokens(hash_engine: Any, hash_text: HashTex
         @invariant()
         def adds_up(self) -> None:
             self.driver.core.check_integrity()
-            assert self.driver.failures == []
+            codes = {failed.error.code for failed in self.driver.failures}
+            assert codes <= (set() if num_pages > 100 else {ErrorCode.KV_EXHAUSTED})
 
         def teardown(self) -> None:
             self.driver.settle()

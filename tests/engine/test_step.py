@@ -85,6 +85,21 @@ def test_a_fork_of_a_running_generation(hash_engine: Any, hash_text: HashText) -
     assert driver.tokens(on_child) == hash_text([*PROMPT, *so_far, 7], 6)
 
 
+def test_a_chain_of_forks_shares_what_the_first_computes(hash_engine: Any, hash_text: HashText) -> None:
+    """Forks of forks that are not computed yet: one prefill, and flushes and generations on all of them end."""
+    driver = hash_engine(max_batch_tokens=8)
+    chain = [driver.create(driver.open_run(), PROMPT)]
+    for _ in range(2000):
+        chain.append(driver.fork(chain[-1], len(PROMPT)))
+    operations = [driver.flush(context) for context in chain[::500]]
+    generation = driver.generate(chain[-1], max_tokens=2)
+    driver.settle()
+
+    assert all(driver.is_done(operation) for operation in operations)
+    assert driver.tokens(generation) == hash_text(PROMPT, 2)
+    assert driver.runner.num_computed_tokens == len(PROMPT) + 1
+
+
 @pytest.mark.parametrize("ending", ["free", "truncate"])
 def test_forks_do_not_need_their_parent(hash_engine: Any, hash_text: HashText, ending: str) -> None:
     """If the parent goes away before it is computed, one fork computes the prompt for all of them."""

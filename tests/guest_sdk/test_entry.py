@@ -49,3 +49,10 @@ def test_only_functions_can_be_marked() -> None:
     """A class or a value is refused where it is marked."""
     with pytest.raises(ProgramError, match="@inferlet marks a function, not 3"):
         inferlet(3)
+
+
+@pytest.mark.parametrize("definition", ["def f(): yield", "async def f(): yield"])
+def test_a_generator_is_refused(definition: str) -> None:
+    """What it yields would go nowhere; the error says what to do instead."""
+    with pytest.raises(ProgramError, match=r"f yields, but an inferlet returns its result\nPrint what"):
+        module(f"@inferlet\n{definition}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from collections.abc import Iterator
@@ -21,8 +22,16 @@ NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/main.py"))
 
 
 def reply(prompt: str) -> str:
-    """Judges and scorers get a number, everybody else a sentence."""
-    return "2. It is the best." if re.search(r"candidates:|from 0 to 10", prompt[-400:]) else "A fine sentence."
+    """Inventors get idea after idea, judges the place of the second, scorers a number, everybody else a sentence."""
+    if "The best is number" in prompt:
+        places = re.findall(r"(\d)\. Idea 2", prompt)
+        return places[0] if places else "1"
+    if "Invent" in prompt:
+        return f"Idea {next(ideas)}"
+    return "2, I think." if "from 0 to 10" in prompt[-400:] else "A fine sentence."
+
+
+ideas = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +80,24 @@ def test_an_example_says_how_it_is_run(name: str) -> None:
 
 
 def test_best_of_n_takes_the_judges_choice(host: sync.Host) -> None:
-    """It prints every candidate with its number, and returns the one that the judge names."""
-    text, result = run(host, "best_of_n", {"n": 3})
+    """It prints every candidate with its number, and returns the one that the judges name, wherever it stands."""
+    text, result = run(host, "best_of_n", {"n": 3, "task": "Invent something."})
+    best = result["candidates"].index("Idea 2")
 
     assert sorted(line.split("|")[0].strip() for line in text.splitlines()) == ["1", "2", "3", "judge"]
-    assert result["best"] == result["candidates"][1] == "A fine sentence."
+    assert f"judge | candidate {best + 1}: 100%" in text
+    assert result["best"] == "Idea 2"
+    assert result["probabilities"] == [float(number == best) for number in range(3)]
+
+
+def test_best_of_n_judges_any_number_of_candidates(host: sync.Host) -> None:
+    """With more candidates than digits each is still judged in nine places; a single one is the best."""
+    _, many = run(host, "best_of_n", {"n": 11})
+    _, single = run(host, "best_of_n", {"n": 1})
+
+    assert len(many["probabilities"]) == len(many["candidates"]) == 11
+    assert sum(many["probabilities"]) == pytest.approx(1, abs=0.01)
+    assert single["probabilities"] == [1.0]
 
 
 def test_chat_computes_only_what_is_new(host: sync.Host) -> None:

@@ -61,3 +61,15 @@ def test_one_that_was_never_started_leaves_nothing(stub: Any) -> None:
     each.close()
 
     assert each._handle is None
+
+
+def test_a_forgotten_await_is_told(stub: Any) -> None:
+    """What a draft has, a generation has not: the error says so, and type checkers do as well."""
+    each = generation()
+    each.close()
+
+    assert repr(each) == "<Generation, given up>"
+    with pytest.raises(AttributeError, match=r"a Generation has no text, its Draft has\nWrite `draft = await"):
+        each.text  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match="a Generation has no attribute 'words'"):
+        each.words  # type: ignore[attr-defined]  # noqa: B018

@@ -85,8 +85,13 @@ async def main():
 @pytest.mark.parametrize(
     ("program", "input", "message"),
     [
+        ("import sys\n@inferlet\ndef main(): sys.exit('\\ud800')", None, "\\ud800"),
         ("x = 1", None, "no function in main.py is marked with @inferlet"),
-        ("@inferlet\ndef main(n: int): pass", {"n": "5"}, "argument 'n': expected int, got '5' (str)"),
+        (
+            "@inferlet\ndef main(n: int): pass",
+            {"n": "5"},
+            "argument 'n': expected int, got '5' (str)\nmain takes: n (int)",
+        ),
         ("@inferlet\ndef main(n: int = 1): pass", {"m": 5}, "main has no argument 'm'"),
         ("@inferlet\ndef main(): return b'x'", None, "cannot be written as JSON: the result is b'x' (bytes)"),
         ("import sys\n@inferlet\ndef main(): sys.exit('enough')", None, "enough"),
@@ -101,6 +106,65 @@ def test_faults_of_use_are_told_without_a_traceback(sandbox: Any, program: str, 
 def test_exiting_with_success_is_a_result(sandbox: Any) -> None:
     """`sys.exit()` ends a run without a result, and without an error."""
     assert sandbox.run("import sys\n@inferlet\ndef main(): sys.exit()") is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("open('data.txt')", "The sandbox has no files."),
+        ("import socket; socket.create_connection(('1.1.1.1', 80))", "The sandbox has no network."),
+        ("import urllib.request; urllib.request.urlopen('http://1.1.1.1')", "The sandbox has no network."),
+        ("import threading; threading.Thread(target=print).start()", "The sandbox has no threads. Use asyncio."),
+        ("input()", "A run has no standard input."),
+    ],
+)
+def test_what_the_sandbox_lacks_is_explained(sandbox: Any, statement: str, reason: str) -> None:
+    """Python's own message tells of a fault, not that it can never work here."""
+    assert reason in sandbox.failure(f"@inferlet\ndef main():\n    {statement}")
+
+
+def test_an_error_of_the_programs_own_gets_no_note(sandbox: Any) -> None:
+    """Raised by the author, it says all there is."""
+    assert sandbox.failure("@inferlet\ndef main(): raise FileNotFoundError('my own')").endswith("Error: my own")
+
+
+def test_an_error_can_hold_any_text(sandbox: Any) -> None:
+    """What UTF-8 cannot express is escaped, and of what nobody could read, beginning and end are shown."""
+    assert sandbox.failure("@inferlet\ndef main(): raise ValueError('\\ud800')").endswith("ValueError: \\ud800")
+
+    message = sandbox.failure("@inferlet\ndef main(): raise ValueError('x' * 1_000_000 + 'end')")
+    assert message.startswith("Traceback")
+    assert "characters left out]" in message
+    assert message.endswith("xend")
+    assert len(message) < 20_000
+
+
+def test_a_forgotten_await_ends_at_the_authors_line(sandbox: Any) -> None:
+    """It says what to write."""
+    program = """
+@inferlet
+def main():
+    return Model.default().context().generate().text
+"""
+    last = sandbox.failure(program).splitlines()[-3:]
+
+    assert last[0].strip().startswith("^^^")
+    assert last[1].endswith("a Generation has no text, its Draft has")
+    assert last[2] == "Write `draft = await generation`."
+
+
+def test_a_timeout_ends_at_the_authors_line(sandbox: Any) -> None:
+    """How asyncio gives up what it waited for is left out."""
+    program = """
+@inferlet
+async def main():
+    await asyncio.wait_for(asyncio.sleep(60), 0.01)
+"""
+    message = sandbox.failure(program)
+
+    assert message.startswith('Traceback (most recent call last):\n  File "main.py", line 6, in main')
+    assert message.endswith("TimeoutError")
+    assert "Cancelled" not in message
 
 
 @pytest.mark.parametrize(

@@ -250,6 +250,6 @@ def test_the_seed_makes_a_run_repeatable(sandbox: Any) -> None:
 
 def test_limits_can_be_read(sandbox: Any) -> None:
     """A run sees its limits and what it has used."""
-    program = "@inferlet\ndef main():\n    return run.limits()['generated_tokens'].left"
+    program = "@inferlet\ndef main():\n    return run.limits()['max_tokens'].left"
 
     assert sandbox.run(program) > 0

@@ -67,4 +67,5 @@ def test_what_is_no_json_is_named(result: Any, place: str) -> None:
     with pytest.raises(ResultError) as caught:
         to_json(result)
 
-    assert str(caught.value) == f"cannot be written as JSON: {place}"
+    assert caught.value.message == f"cannot be written as JSON: {place}"
+    assert caught.value.hint

@@ -48,7 +48,9 @@ def test_a_limit_error_has_its_numbers() -> None:
     error = errors.LimitExceededError("cpu_limit", limit="max_cpu_ms", used=1500, allowed=1000)
 
     assert (error.code, error.limit, error.used, error.allowed) == ("cpu_limit", "max_cpu_ms", 1500, 1000)
-    assert str(error) == "cpu_limit: max_cpu_ms allows 1,000, used 1,500"
+    assert error.message == "max_cpu_ms allows 1,000, used 1,500"
+    assert "Limits(max_cpu_ms=...)" in error.hint
+    assert "--limit cpu_ms=..." in error.hint
 
 
 def test_errors_can_be_raised_and_caught_by_their_base() -> None:

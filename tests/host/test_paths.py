@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tartlet import paths
+from tartlet.errors import ConfigError
 
 
 def test_everything_lies_under_the_home_that_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,3 +34,13 @@ def test_folders_are_their_owners_only(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("TARTLET_HOME", str(tmp_path))
 
     assert stat.S_IMODE(paths.components_folder().stat().st_mode) == 0o700
+
+
+def test_a_home_that_cannot_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the folder and the variable."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TARTLET_HOME", str(tmp_path / "file"))
+
+    with pytest.raises(ConfigError, match=r"cannot make the folder .*/file/models: Not a directory") as caught:
+        paths.models_folder()
+    assert "TARTLET_HOME" in caught.value.hint

@@ -45,7 +45,7 @@ def run(main: str, files: Mapping[str, File], given: Any) -> str:
     except SystemExit as error:
         if not error.code:
             return "null"
-        raise ProgramFailed(tracebacks.explain_exit(error)) from None
+        raise ProgramFailed(tracebacks.explain(error, files, UNAVAILABLE)) from None
     except BaseException as error:
         raise ProgramFailed(tracebacks.explain(error, files, UNAVAILABLE)) from None
     finally:

@@ -28,8 +28,11 @@ def tokens(values: Iterable[int], name: str, call: str) -> list[int]:
     """`values` as a list, if all of them are numbers that a token id could be."""
     try:
         return array("I", values).tolist()
-    except (TypeError, OverflowError) as error:
-        raise InvalidArgument(f"{name} must be token ids from 0 to {U32}: {error}", call=call) from None
+    except (TypeError, OverflowError):
+        given = type(values).__name__
+        if isinstance(values, list | tuple):
+            given = repr(next((each for each in values if not isinstance(each, int) or not 0 <= each <= U32), values))
+        raise InvalidArgument(f"{name} must be token ids from 0 to {U32}, not {given}", call=call) from None
 
 
 def whole(value: object, name: str, call: str, low: int = 0, high: int = U32) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from tartlet_sdk.signature import Signature
 F = TypeVar("F")
 
 MARK = "_is_inferlet"
+GENERATOR_FLAGS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 
 
 def inferlet(function: F) -> F:
@@ -22,6 +24,11 @@ def inferlet(function: F) -> F:
     if not isinstance(function, FunctionType):
         raise ProgramError(
             f"@inferlet marks a function, not {function!r}", hint="Write @inferlet on the line above `def`."
+        )
+    if function.__code__.co_flags & GENERATOR_FLAGS:
+        raise ProgramError(
+            f"{function.__name__} yields, but an inferlet returns its result",
+            hint="Print what is to be streamed, and return the result.",
         )
     setattr(function, MARK, True)
     return function

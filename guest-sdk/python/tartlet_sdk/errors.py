@@ -8,6 +8,7 @@ TartletError            code, message, hint, call
 ├── ContextOverflow     the context would grow longer than the model's context length
 ├── DeadlineExceeded    it took longer than allowed (also a TimeoutError)
 ├── Cancelled           it was cancelled
+├── NotAwaited          a generation was asked for what only its draft has (also an AttributeError)
 ├── ProgramError        the program cannot be run as an inferlet
 │   └── ResultError     the inferlet's result is no JSON
 ├── Deadlock            every task waits, and nothing is left that could wake one
@@ -113,6 +114,12 @@ class Internal(TartletError):
 
 class ArgumentError(InvalidArgument):
     """The run's input does not fit the inferlet's parameters."""
+
+
+class NotAwaited(TartletError, AttributeError):
+    """A generation was asked for what only its draft has."""
+
+    code = "not-awaited"
 
 
 class ProgramError(TartletError):

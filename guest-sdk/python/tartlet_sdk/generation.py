@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import AsyncIterator, Coroutine, Generator
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from tartlet_sdk import event_loop, wit
 from tartlet_sdk.draft import Chunk, Draft, TokenLogprobs, Usage
-from tartlet_sdk.errors import Cancelled, Unavailable
+from tartlet_sdk.errors import Cancelled, NotAwaited, Unavailable
 from tartlet_sdk.host_call import call, kebab
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tartlet_sdk.stop import StopCondition
 
 CALL = "Context.generate"
+DRAFT_FIELDS = tuple(field.name for field in fields(Draft))
 
 
 class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
@@ -46,8 +48,25 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
     def result(self) -> Draft:
         """The whole draft. Raises `Unavailable` before the generation has ended."""
         if self._result is None:
-            raise Unavailable("the generation has not ended yet", call="Generation.result")
+            raise Unavailable(
+                "the generation has not ended yet", hint="Await it, or iterate it to its end.", call="Generation.result"
+            )
         return self._result
+
+    def __repr__(self) -> str:
+        if self._result is not None:
+            return "<Generation, ended>"
+        if not self._has_started:
+            return "<Generation, not started>"
+        return "<Generation, running>" if self._handle is not None else "<Generation, given up>"
+
+    if not TYPE_CHECKING:  # type checkers know that these attributes are a draft's
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what is missing to who has forgotten the `await`."""
+            if name in DRAFT_FIELDS:
+                raise NotAwaited(f"a Generation has no {name}, its Draft has", hint="Write `draft = await generation`.")
+            raise AttributeError(f"a Generation has no attribute {name!r}")
 
     def cancel(self) -> None:
         """End it at the next step, with what it has: its finish reason is then `cancelled`."""

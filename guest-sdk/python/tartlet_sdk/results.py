@@ -11,6 +11,8 @@ from typing import Any
 from tartlet_sdk.errors import ResultError
 from tartlet_sdk.json_types import shown
 
+ALLOWED = "Return text, numbers, booleans, None, lists, dicts, dataclasses and enums. Await what is not finished yet."
+
 
 def to_json(result: object) -> str:
     """Write a result as JSON. Raises `ResultError`, which names the part of it that cannot be written."""
@@ -18,7 +20,7 @@ def to_json(result: object) -> str:
         return ENCODER.encode(result)
     except (TypeError, ValueError, RecursionError) as error:
         place = find_culprit(result, "the result", set()) or f"the result: {error}"
-        raise ResultError(f"cannot be written as JSON: {place}") from None
+        raise ResultError(f"cannot be written as JSON: {place}", hint=ALLOWED) from None
 
 
 def plain(value: Any) -> Any:

@@ -26,6 +26,7 @@ class RunLimit:
     """A limit of the run; exceeding it ends the run."""
 
     name: str
+    """As the host's settings call it, for example `max_tokens`."""
     used: int
     allowed: int | None
     """`None` is no limit."""
@@ -43,5 +44,5 @@ def info() -> RunInfo:
 
 
 def limits() -> dict[str, RunLimit]:
-    """The run's limits by name, for example `generated_tokens`, with what has been used of them by now."""
+    """The run's limits by name, such as `max_tokens` (see `tartlet.Limits`), with what has been used of them by now."""
     return {limit.name: RunLimit(limit.name, limit.used, limit.allowed) for limit in wit.runs.limits()}

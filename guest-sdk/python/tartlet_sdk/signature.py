@@ -78,10 +78,7 @@ class Signature:
         missing = [name for name, field in self.fields.items() if field.default is REQUIRED and name not in given]
         if missing:
             raise ArgumentError(f"{self.name}: missing argument {', '.join(map(repr, missing))}", hint=self._usage())
-        return {
-            name: convert(value, self.fields[name].annotation, name) if name in self.fields else value
-            for name, value in given.items()
-        }
+        return {name: self._converted(name, value) for name, value in given.items()}
 
     def schema(self) -> dict[str, Any]:
         """The input as a JSON schema."""
@@ -98,6 +95,14 @@ class Signature:
             "required": [name for name, field in self.fields.items() if field.default is REQUIRED],
             "additionalProperties": self.takes_others,
         }
+
+    def _converted(self, name: str, value: Any) -> Any:
+        if name not in self.fields:
+            return value
+        try:
+            return convert(value, self.fields[name].annotation, name)
+        except ArgumentError as error:
+            raise ArgumentError(error.message, hint=error.hint or self._usage()) from None
 
     def _suggestion(self, name: str) -> str:
         close = difflib.get_close_matches(name, self.fields, n=1)

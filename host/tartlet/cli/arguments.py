@@ -74,7 +74,8 @@ def _read_json(text: str) -> Any:
         try:
             text = Path(origin).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read {origin}: {error}") from None
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ConfigError(f"cannot read {origin}: {reason}") from None
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

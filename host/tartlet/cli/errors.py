@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -36,6 +37,8 @@ _EXIT_CODES: tuple[tuple[type[TartletError], int], ...] = (  # the first that fi
 )
 
 
+_REFUSED_WRITES = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+
 P = ParamSpec("P")
 
 
@@ -58,6 +61,8 @@ def exit_code(error: BaseException) -> int:
     """Return the exit code of an error, as `tartlet --help` documents them."""
     if isinstance(error, KeyboardInterrupt):
         return CANCELLED
+    if _is_refused_write(error):
+        return CANNOT_LOAD
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), INTERNAL)
 
 
@@ -78,9 +83,17 @@ def report(error: BaseException) -> int:
         console.print(Text.assemble((f"error[{error.code}] ", "bold red"), safe_text(error.message.rstrip())))
         if error.hint:
             console.print(Text.assemble(("hint ", "bold cyan"), safe_text(error.hint)))
+    elif _is_refused_write(error):
+        console.print(Text.assemble(("error[disk] ", "bold red"), safe_text(str(error))))
+        hint = "Free some space, or let TARTLET_HOME name a folder that can be written to."
+        console.print(Text.assemble(("hint ", "bold cyan"), hint))
     else:
         console.print(
             Text.assemble(("internal error ", "bold red"), f"{type(error).__name__}: {safe_text(str(error))}")
         )
         console.print(Text.assemble(("hint ", "bold cyan"), "this is a fault of Tartlet; TARTLET_DEBUG=1 shows where"))
     return exit_code(error)
+
+
+def _is_refused_write(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in _REFUSED_WRITES

@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 
 
 class ProgressBars:
-    """A `tartlet.progress.Progress` that draws. The bars go away as soon as no task is left. Any thread."""
+    """A `tartlet.progress.Progress` that draws. The bars go away as soon as no task is left. Any thread.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    Args:
+        tells_times: Leave a line for each task that took its time.
+    """
+
+    def __init__(self, *, tells_times: bool = True) -> None:
+        self._tells_times = tells_times
+        self._lock = threading.RLock()  # a signal handler may close it in the middle of a report
         self._console: Console | None = None
         self._bars: RichProgress | None = None
         self._tasks: dict[str, tuple[TaskID | None, float]] = {}
@@ -27,10 +32,11 @@ class ProgressBars:
         with self._lock:
             console = self._console or self._make_console()
             if task not in self._tasks:
-                self._tasks[task] = (self._add_bar(console, task, total), time.monotonic())
+                known_total = total if done else None  # how fast it goes shows with the first part that is done
+                self._tasks[task] = (self._add_bar(console, task, known_total), time.monotonic())
             bar, started = self._tasks[task]
             if self._bars is not None and bar is not None:
-                self._bars.update(bar, completed=done, total=total)
+                self._bars.update(bar, completed=done, total=total if done else None)
             if total is not None and done >= total:
                 self._end(console, task, time.monotonic() - started)
 
@@ -40,6 +46,10 @@ class ProgressBars:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take the bars away, and give the terminal its cursor back."""
         with self._lock:
             self._stop()
 
@@ -66,7 +76,7 @@ class ProgressBars:
             self._bars.remove_task(bar)
         if not self._tasks:
             self._stop()
-        if seconds >= 0.5:  # what took no time needs no line
+        if self._tells_times and seconds >= 0.5:  # what took no time needs no line
             console.print(f"{task}: {seconds:.1f} s", style="dim", markup=False)
 
     def _stop(self) -> None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tartlet.cli.arguments import parse_input, parse_limits
+from tartlet.cli.interrupts import cancelling, ending_the_process
 from tartlet.errors import ProgramError
 from tartlet.limits import Limits
 
 if TYPE_CHECKING:
     from tartlet.cli.run_views import RunView
-    from tartlet.host import Host, Run
+    from tartlet.host import Host
     from tartlet.progress import Progress
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
@@ -49,7 +47,9 @@ def run(
     limit: Annotated[
         list[str] | None, typer.Option("--limit", "-l", help="NAME=VALUE, such as tokens=2000. Repeatable.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="The same seed and input give the same run.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="The same seed and input give the same run.", min=0, max=(1 << 64) - 1)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines, the result last.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show debug and trace log lines, too.")] = False,
@@ -62,18 +62,19 @@ def run(
     from tartlet.host import Host
 
     view: RunView = JsonView() if as_json else TerminalView(quiet=quiet, verbose=verbose)
-    with ProgressBars() as progress:
+    with ProgressBars(tells_times=not quiet) as progress:
         try:
             _prepare(program, model, progress)
             host = Host(model, dtype=dtype, threads=threads, kv_pages=kv_pages, progress=progress)
-            asyncio.run(_run(host, program, value, limits, seed, view))
+            with ending_the_process(progress.close):
+                asyncio.run(_run(host, program, value, limits, seed, view))
         except Exception as error:
             view.failed(error)
             raise
 
 
 def _prepare(program: Path, model: str, progress: Progress) -> None:
-    """Do the long set-up work of a first run here, on the main thread, where Ctrl-C ends it at once.
+    """Do the long set-up work of a first run here, on the main thread, where Ctrl-C is an exception that tidies up.
 
     What is wrong with the program shows before anything is fetched for it.
     """
@@ -94,23 +95,7 @@ async def _run(host: Host, program: Path, value: Any, limits: Limits, seed: int 
     async with host:
         loaded = await host.load(program)
         run = await host.start(loaded, value, limits=limits, seed=seed)
-        with _cancelled_by_ctrl_c(run):
+        with cancelling(run.cancel):
             async for event in run:
                 view.event(event)
             view.ended(await run.result())
-
-
-@contextlib.contextmanager
-def _cancelled_by_ctrl_c(run: Run) -> Iterator[None]:
-    """Let the first Ctrl-C cancel the run, which then ends like any other; the second ends the process."""
-    loop = asyncio.get_running_loop()
-
-    def cancel() -> None:
-        loop.remove_signal_handler(signal.SIGINT)
-        run.cancel()
-
-    loop.add_signal_handler(signal.SIGINT, cancel)
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)

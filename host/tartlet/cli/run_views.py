@@ -102,5 +102,5 @@ class JsonView:
             self._write("error", code="internal", message=f"{type(error).__name__}: {error}", hint="")
 
     def _write(self, kind: str, **fields: Any) -> None:
-        sys.stdout.write(json.dumps({"event": kind, **fields}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({"event": kind, **fields}) + "\n")  # ASCII, which every stream takes
         sys.stdout.flush()

@@ -7,6 +7,7 @@ _ESCAPES = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in _KEPT},  # ␛ and the like
     0x0D: None,  # a lone carriage return would let a line write over the one before
     0x7F: "\u2421",
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # lone surrogates, which no stream takes
     **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),  # some terminals take these for escape sequences too
 }
 

@@ -135,7 +135,7 @@ def _checked(hub_id: str, folder: Path) -> Path:
 def _fetch_error(hub_id: str, error: Exception) -> ModelError:
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
-    first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    first_line = (str(error).strip() or type(error).__name__).splitlines()[0].removeprefix("Got: ")
     if isinstance(error, GatedRepoError):
         return ModelError(f"{hub_id} is gated", hint="Accept its terms and set HF_TOKEN.", code="unknown_model")
     if isinstance(error, RepositoryNotFoundError):

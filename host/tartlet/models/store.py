@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import tartlet
-from tartlet import paths
+from tartlet import locks, paths
 from tartlet.errors import ModelError
-from tartlet.models import locks, package
+from tartlet.models import package
 from tartlet.models.catalogue import TINY, PackagedModel
 from tartlet.progress import Progress
 

@@ -6,27 +6,30 @@ import os
 import secrets
 from pathlib import Path
 
-MAX_ENTRIES = 500
+from tartlet.disk_cache import mark_used, shrink
+
+MAX_BYTES = 32 * 10**6
+"""Some thousand programs."""
 
 
 class CodeCache:
-    """Texts by digest in a folder; the ones used longest ago go when there are more than `max_entries`.
+    """Texts by digest in a folder; the ones used longest ago go when they take more than `max_bytes`.
 
     What is in it runs inside the sandbox only. Thread: any; several processes may share the folder.
     """
 
-    def __init__(self, folder: Path, max_entries: int = MAX_ENTRIES) -> None:
+    def __init__(self, folder: Path, max_bytes: int = MAX_BYTES) -> None:
         self._folder = folder
-        self._max_entries = max_entries
+        self._max_bytes = max_bytes
 
     def get(self, digest: str) -> str | None:
         """The text kept under a digest, if there is one."""
         path = self._path(digest)
         try:
             text = path.read_text(encoding="utf-8")
-            path.touch()
         except OSError:
             return None
+        mark_used(path)
         return text
 
     def put(self, digest: str, text: str) -> None:
@@ -36,16 +39,9 @@ class CodeCache:
         try:
             temporary.write_text(text, encoding="utf-8")
             os.replace(temporary, path)
-            self._prune()
+            shrink(self._folder, "*.json", self._max_bytes)
         except OSError:
             temporary.unlink(missing_ok=True)
 
     def _path(self, digest: str) -> Path:
         return self._folder / f"{digest}.json"
-
-    def _prune(self) -> None:
-        entries = list(self._folder.glob("*.json"))
-        if len(entries) > self._max_entries:
-            entries.sort(key=lambda path: path.stat().st_mtime_ns)
-            for path in entries[: len(entries) - self._max_entries]:
-                path.unlink(missing_ok=True)

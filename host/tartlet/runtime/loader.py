@@ -114,7 +114,7 @@ class Loader:
             raise BuildError(f"the source cannot be compiled: {result.message}", hint=result.hint) from result
         is_ok, text = result
         if not is_ok:
-            raise BuildError(text.rstrip())
+            raise BuildError(text.strip())
         return str(text)
 
     def _get_runner(self) -> _Runner:

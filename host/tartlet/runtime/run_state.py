@@ -215,17 +215,18 @@ class RunState:
         return program
 
     def limits_in_use(self) -> list[tuple[str, int, int | None]]:
-        """Name, use and allowance of each limit whose use is known (that of memory is not, but to the guest itself)."""
+        """Name (the field of `Limits`), use and allowance of each limit whose use is known: not that of memory."""
         limits, counters, fiber = self.limits, self.counters, self._fiber
         assert fiber is not None
+        num_pages = sum(context.num_own_pages for context in self.handles.all(ContextState))
         return [
-            ("cpu_ms", fiber.cpu_ns // 1_000_000, limits.max_cpu_ms),
-            ("wall_ms", counters.wall_ns // 1_000_000, limits.max_wall_ms),
-            ("generated_tokens", counters.generated_tokens, limits.max_tokens),
-            ("kv_pages", sum(context.num_own_pages for context in self.handles.all(ContextState)), limits.max_kv_pages),
-            ("handles", len(self.handles), limits.max_handles),
-            ("output_bytes", counters.output_bytes, limits.max_output_bytes),
-            ("host_calls", fiber.num_host_calls, limits.max_host_calls),
+            ("max_cpu_ms", fiber.cpu_ns // 1_000_000, limits.max_cpu_ms),
+            ("max_wall_ms", counters.wall_ns // 1_000_000, limits.max_wall_ms),
+            ("max_tokens", counters.generated_tokens, limits.max_tokens),
+            ("max_kv_pages", num_pages, limits.max_kv_pages),
+            ("max_handles", len(self.handles), limits.max_handles),
+            ("max_output_bytes", counters.output_bytes, limits.max_output_bytes),
+            ("max_host_calls", fiber.num_host_calls, limits.max_host_calls),
         ]
 
     def draw_seed(self) -> int:

@@ -9,15 +9,23 @@ import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from wasmtime import WasmtimeError
 from wasmtime.component import Component
 
+from tartlet.disk_cache import mark_used, shrink
 from tartlet.errors import InvalidComponentError
 from tartlet.progress import Progress, silent
 from tartlet.wasm.wasm_engine import WasmEngine
 
+MAX_BYTES = 10**9
+"""Some twenty Python components, or the runners of as many versions."""
+
 _TASK = "Compiling the component"
+
+_lock = threading.Lock()
+_in_use: WeakKeyDictionary[Component, Path] = WeakKeyDictionary()  # what this process has loaded; under the lock
 
 
 class Compiler:
@@ -25,16 +33,18 @@ class Compiler:
 
     The folder holds code that is run as it is: nobody else may be able to write there. Files appear under their final
     name only when they are whole, so that several processes can share the folder. A file that cannot be loaded is
-    replaced.
+    replaced. When they take more than `max_bytes`, those used longest ago go, but none that this process has loaded.
 
     Thread: any. One thread at a time compiles; Wasmtime uses all cores for it, and does not hold the GIL.
     """
 
-    def __init__(self, wasm_engine: WasmEngine, folder: Path, progress: Progress = silent) -> None:
+    def __init__(
+        self, wasm_engine: WasmEngine, folder: Path, progress: Progress = silent, *, max_bytes: int = MAX_BYTES
+    ) -> None:
         self.wasm_engine = wasm_engine
         self._folder = folder
         self._progress = progress
-        self._lock = threading.Lock()
+        self._max_bytes = max_bytes
 
     def compile(self, data: bytes) -> Component:
         """Compile a component that has been checked, or load what was compiled before.
@@ -42,12 +52,15 @@ class Compiler:
         Raises `InvalidComponentError` (`compile_failed`) if Wasmtime refuses it. Cost: 1 ms per 10 MB when it is
         cached; otherwise seconds and hundreds of megabytes for a large one.
         """
-        with self._lock:
+        with _lock:
             path = self.cache_path(data)
             component = self._load(path)
             if component is None:
                 component = self._compile(data)
-                self._store(path, component)
+                with suppress(OSError):  # a disk that is full or read-only is no reason to fail
+                    self._store(path, component)
+                shrink(self._folder, "*", self._max_bytes, keep=set(_in_use.values()))
+            _in_use[component] = path
             return component
 
     def cache_path(self, data: bytes) -> Path:
@@ -71,9 +84,11 @@ class Compiler:
         if not _is_trustworthy(path):
             return None
         try:
-            return Component.deserialize_file(self.wasm_engine.engine, str(path))
+            component = Component.deserialize_file(self.wasm_engine.engine, str(path))
         except WasmtimeError:
             return None
+        mark_used(path)
+        return component
 
     def _store(self, path: Path, component: Component) -> None:
         handle, temporary = tempfile.mkstemp(dir=self._folder, prefix="compiling-")  # mode 0600

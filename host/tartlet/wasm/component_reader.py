@@ -94,7 +94,9 @@ def _component_start(data: bytes) -> int:
     """Check the first eight bytes, and return where the sections begin."""
     if data[:4] != _MAGIC[: len(data)] or not data:
         raise InvalidComponentError(
-            "not a WebAssembly component: it does not begin with \\0asm", code="not_a_component"
+            "not a WebAssembly component: it does not begin with \\0asm",
+            hint="`tartlet build` makes one of a program's source.",
+            code="not_a_component",
         )
     if len(data) < _PREAMBLE_BYTES:
         raise InvalidComponentError(f"the component is cut off after {len(data)} bytes", code="truncated")

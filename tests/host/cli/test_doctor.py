@@ -20,6 +20,7 @@ def test_a_working_installation_is_found_to_be_one() -> None:
     assert report["is_ok"] is True
     assert all(finding["name"] in for_people.stdout for finding in report["findings"])
     assert "8 tokens on the tiny model" in for_people.stdout
+    assert for_people.stdout.count(" MB of at most ") == 2, "the caches that shrink tell their bounds"
 
 
 def test_what_is_broken_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

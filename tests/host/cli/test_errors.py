@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+
 import pytest
 import typer
 
@@ -69,3 +71,13 @@ def test_a_command_ends_with_the_code_of_what_it_raises(capsys: pytest.CaptureFi
     with pytest.raises(typer.Exit) as caught:
         reporting(fail)(typer.Exit(7))
     assert caught.value.exit_code == 7
+
+
+def test_a_disk_that_refuses_is_no_fault_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    """The user can free some space, or choose another folder."""
+    code = report(OSError(errno.ENOSPC, "No space left on device", "/there"))
+
+    assert code == 4
+    err = capsys.readouterr().err
+    assert err.startswith("error[disk] [Errno 28] No space left on device: '/there'\n")
+    assert "TARTLET_HOME" in err

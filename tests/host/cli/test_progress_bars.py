@@ -52,3 +52,15 @@ def test_bars_are_drawn_on_a_terminal_and_removed(
             assert progress._bars is None
     assert progress._bars is None
     assert capsys.readouterr().err.count("\x1b[?25l") == capsys.readouterr().err.count("\x1b[?25h") + 1
+
+
+def test_times_can_be_left_out(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """For `--quiet`."""
+    seconds = iter([0.0, 90.0])
+    monkeypatch.setattr(progress_bars.time, "monotonic", lambda: next(seconds))
+
+    with ProgressBars(tells_times=False) as progress:
+        progress("Fetching", 0, 10)
+        progress("Fetching", 10, 10)
+
+    assert capsys.readouterr().err == ""

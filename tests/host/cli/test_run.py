@@ -106,6 +106,7 @@ def test_a_limit_ends_the_run_and_is_named(program: Path) -> None:
     assert result.exit_code == 3
     assert "error[cpu_limit]" in result.stderr
     assert "max_cpu_ms allows 50" in result.stderr
+    assert "--limit cpu_ms=" in result.stderr
 
 
 @pytest.mark.parametrize(

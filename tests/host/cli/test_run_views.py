@@ -14,7 +14,7 @@ EVENTS = [
     Log("warn", "careful\x1b[2J"),
     Log("debug", "detail"),
     Output("two"),
-    RunUsage(forks=3),
+    RunUsage(forks=3, generations=1),
 ]
 
 
@@ -71,11 +71,11 @@ def test_json_lines_have_every_event_and_the_result_last(capsys: pytest.CaptureF
 
 def test_json_lines_end_with_the_error(capsys: pytest.CaptureFixture[str]) -> None:
     """A program that reads the lines needs nothing else."""
-    JsonView().failed(GuestError("it broke", hint="fix it"))
+    JsonView().failed(GuestError("it broke \ud800", hint="fix it"))
 
     assert json.loads(capsys.readouterr().out) == {
         "event": "error",
         "code": "guest_error",
-        "message": "it broke",
+        "message": "it broke \ud800",
         "hint": "fix it",
     }

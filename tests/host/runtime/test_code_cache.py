@@ -13,8 +13,8 @@ def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
 
 
 def test_the_least_used_go(tmp_path: Path) -> None:
-    """Above the limit, what was used longest ago is dropped."""
-    cache = CodeCache(tmp_path, max_entries=2)
+    """Above the limit of bytes, what was used longest ago is dropped."""
+    cache = CodeCache(tmp_path, max_bytes=2)
     cache.put("old", "1")
     cache.put("used", "2")
     for name, age in (("old", 100), ("used", 200)):

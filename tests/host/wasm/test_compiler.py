@@ -106,3 +106,27 @@ def test_several_processes(wasm_engine: WasmEngine, tmp_path: Path) -> None:
 
     assert [process.wait() for process in processes] == [0, 0, 0]
     assert len(list(tmp_path.iterdir())) <= 1
+
+
+def test_a_folder_that_cannot_be_written_to(wasm_engine: WasmEngine, tmp_path: Path) -> None:
+    """What was compiled is used though it cannot be kept: a full disk ends no run."""
+    steps = Steps()
+    compiler = Compiler(wasm_engine, tmp_path / "absent", steps)
+    compiler.compile(COMPONENT)
+    compiler.compile(COMPONENT)
+
+    assert len(steps.seen) == 4
+
+
+def test_the_folder_stays_small(wasm_engine: WasmEngine, tmp_path: Path) -> None:
+    """Above the bound, what was used longest ago goes, but nothing that is loaded."""
+    components = [COMPONENT, *(bytes(wat2wasm(f"(component (core module $m{n}))")) for n in range(3))]
+    compiler = Compiler(wasm_engine, tmp_path, max_bytes=1)
+    loaded = compiler.compile(components[0])
+    for component in components[1:]:
+        compiler.compile(component)
+
+    assert {path for path in tmp_path.iterdir()} == {compiler.cache_path(components[n]) for n in (0, -1)}
+    del loaded
+    compiler.compile(components[1])
+    assert list(tmp_path.iterdir()) == [compiler.cache_path(components[1])]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tartlet.models.locks import exclusive
+from tartlet.locks import exclusive
 from tartlet.progress import silent
 
 CONTEXT = multiprocessing.get_context("fork")
