@@ -40,6 +40,8 @@ def test_the_wheel_has_both_packages_and_the_contract(archives: Path) -> None:
         modules = {path.relative_to(ROOT / source).as_posix() for path in (ROOT / source / package).rglob("*.py")}
         assert modules <= names
         assert f"{package}/py.typed" in names
+    kernels = (ROOT / "engine" / "tartlet_engine" / "kernels").glob("*.[ch]")
+    assert {f"tartlet_engine/kernels/{path.name}" for path in kernels} <= names
     guest_files = {path.relative_to(GUEST).as_posix() for path in GUEST.glob("tartlet_*/**/*.py")}
     assert {f"tartlet/_guest_sdk/python/{name}" for name in guest_files} <= names
     assert {f"tartlet/wit/{name}" for name in WIT_FILES} <= names

@@ -66,8 +66,8 @@ class ModelInfo(msgspec.Struct, frozen=True):
     num_pages: int  # of the KV pool
     eos_token_ids: tuple[int, ...]
     features: tuple[str, ...]  # "chat": it has a chat template
-    dtype: str  # "float32", "bfloat16"
-    backend: str  # "cpu", "cuda"
+    dtype: str  # of the weights: "float32", "bfloat16", "int8", "int4"
+    backend: str  # "cpu", "cuda", or "cpu (...)" with the instruction set that the fused runner's kernels use
 
 
 class Sampling(msgspec.Struct, frozen=True):
@@ -354,3 +354,5 @@ class EngineConfig(msgspec.Struct, frozen=True):
     page_size: int = 16  # tokens
     max_batch_tokens: int = 512  # tokens of one step: the budget that prefill chunks and decodes share
     device: str = "auto"  # "cpu", "cuda" or "auto"
+    quantize: str = "none"  # weights in groups of 32: "int8", "int4" or "none"; on CPUs, for models of the Llama family
+    runner: str = "auto"  # "fused": C kernels, or fail; "transformers": torch; "auto": fused where it serves the model

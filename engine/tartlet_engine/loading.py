@@ -12,6 +12,7 @@ import torch
 from tartlet_engine.api import EngineConfig, ModelInfo
 from tartlet_engine.attention import ATTENTION_NAME, register_attention
 from tartlet_engine.core import EngineCore
+from tartlet_engine.fused_loading import LoadedModel, load_fused
 from tartlet_engine.kv_cache import KvCache, default_num_pages, page_bytes
 from tartlet_engine.model_runner import TransformersRunner, probe_layer_shapes
 from tartlet_engine.tokenizer import ModelTokenizer
@@ -36,8 +37,27 @@ def load_engine(config: EngineConfig, progress: Progress | None) -> LoadedEngine
     """Load everything, on the calling thread. Raises ModelLoadError, or ValueError for a setting out of its range."""
     _check_config(config)
     device = choose_device(config.device)
-    dtype = choose_dtype(config.dtype, device)
     text = ModelTokenizer(config.model_path)
+    model = load_fused(config, device, progress) or _load_transformers(config, device, progress)
+    info = ModelInfo(
+        name=config.model_name,
+        architecture=model.architecture,
+        context_len=model.context_len,
+        vocabulary_size=model.vocabulary_size,
+        page_size=config.page_size,
+        num_pages=model.num_pages,
+        eos_token_ids=text.eos_token_ids,
+        features=("chat",) if text.has_chat_template else (),
+        dtype=model.dtype,
+        backend=model.backend,
+    )
+    core = EngineCore(info, text.table, model.runner, config.max_batch_tokens)
+    return LoadedEngine(core, info, text, lambda: _prepare_thread(config.threads))
+
+
+def _load_transformers(config: EngineConfig, device: torch.device, progress: Progress | None) -> LoadedModel:
+    """Load transformers' own modules, with paged attention."""
+    dtype = choose_dtype(config.dtype, device)
     register_attention()
     model, model_config = load_model(Path(config.model_path), dtype, device, ATTENTION_NAME, progress)
     try:
@@ -49,20 +69,15 @@ def load_engine(config: EngineConfig, progress: Progress | None) -> LoadedEngine
     num_pages = config.kv_pages or default_num_pages(bytes_per_page, config.page_size, context_len, device)
     kv_cache = KvCache(layer_shapes, num_pages, config.page_size, dtype, device)
     model_module: Any = model
-    info = ModelInfo(
-        name=config.model_name,
+    return LoadedModel(
+        runner=TransformersRunner(model, kv_cache),
         architecture=type(model).__name__,
         context_len=context_len,
         vocabulary_size=int(model_module.get_input_embeddings().num_embeddings),
-        page_size=config.page_size,
         num_pages=num_pages,
-        eos_token_ids=text.eos_token_ids,
-        features=("chat",) if text.has_chat_template else (),
         dtype=str(dtype).removeprefix("torch."),
         backend=device.type,
     )
-    core = EngineCore(info, text.table, TransformersRunner(model, kv_cache), config.max_batch_tokens)
-    return LoadedEngine(core, info, text, lambda: _prepare_thread(config.threads))
 
 
 def choose_device(name: str) -> torch.device:
@@ -92,6 +107,10 @@ def _check_config(config: EngineConfig) -> None:
     """Raise ValueError, naming the setting, unless all are in their ranges."""
     if config.dtype not in ("auto", *_DTYPES):
         raise ValueError(f"dtype must be 'auto', 'float32' or 'bfloat16', got {config.dtype!r}")
+    if config.quantize not in ("none", "int8", "int4"):
+        raise ValueError(f"quantize must be 'none', 'int8' or 'int4', got {config.quantize!r}")
+    if config.runner not in ("auto", "fused", "transformers"):
+        raise ValueError(f"runner must be 'auto', 'fused' or 'transformers', got {config.runner!r}")
     if config.device not in ("auto", "cpu", "cuda"):
         raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {config.device!r}")
     for name in ("threads", "kv_pages", "page_size", "max_batch_tokens"):

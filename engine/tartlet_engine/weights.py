@@ -58,12 +58,9 @@ def load_model(
     """
     report = progress or _ignore
     folder = Path(folder)
-    _require_safetensors(folder)
     report("importing transformers", 0.0)
-    from transformers import AutoConfig
-
+    config = read_config(folder)
     with _refusing_damage(folder.name, "Fetch the model again"):
-        config = _read_config(AutoConfig, folder)
         model_class = servable_class(config)
     report("reading weights", 0.3)
     with quiet_transformers(), _refusing_damage(folder.name, "Fetch the model again"):
@@ -88,6 +85,15 @@ def load_model(
     model = model.to(device).eval().requires_grad_(False)
     report("ready", 1.0)
     return model, config
+
+
+def read_config(folder: Path) -> Any:
+    """Read a model folder's transformers configuration. Raises ModelLoadError if it holds none, or no safetensors."""
+    _require_safetensors(folder)
+    from transformers import AutoConfig
+
+    with _refusing_damage(folder.name, "Fetch the model again"):
+        return _read_config(AutoConfig, folder)
 
 
 def servable_class(config: Any) -> Any:

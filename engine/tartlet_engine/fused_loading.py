@@ -1,0 +1,89 @@
+"""Whether the fused runner serves a model on this machine; if it does, load it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from tartlet_engine.api import EngineConfig
+from tartlet_engine.fused_runner import FusedRunner, fused_page_bytes, require_fused
+from tartlet_engine.kernels.build import KernelsUnavailableError, load_kernels
+from tartlet_engine.kv_cache import default_num_pages
+from tartlet_engine.model_runner import ModelRunner
+from tartlet_engine.packing import WeightFormat
+from tartlet_engine.weights import ModelLoadError, read_config
+
+_log = logging.getLogger("tartlet_engine")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A runner, and what there is to tell of it."""
+
+    runner: ModelRunner
+    architecture: str
+    context_len: int
+    vocabulary_size: int
+    num_pages: int
+    dtype: str
+    backend: str
+
+
+def load_fused(
+    config: EngineConfig, device: torch.device, progress: Callable[[str, float], None] | None
+) -> LoadedModel | None:
+    """Load the model into a fused runner; None, with a line in the log, if there is a reason to take another one.
+
+    Raises ModelLoadError, with that reason, if the configuration asks for what only this runner has.
+    """
+    is_required = config.runner == "fused" or config.quantize != "none"
+    try:
+        return _load(config, device, progress or (lambda _stage, _done: None))
+    except (NotImplementedError, KernelsUnavailableError) as error:
+        if is_required:
+            asked = f"runner is {config.runner!r} and quantize is {config.quantize!r}"
+            raise ModelLoadError(f"{asked}, but {error}", "Leave both settings out to run it with torch") from error
+        _log.info("runner=transformers reason=%r", str(error))
+        return None
+
+
+def weight_format(config: EngineConfig) -> WeightFormat:
+    """Return the format for the settings. Unless float32 is asked for, weights are bfloat16: half the bytes to read."""
+    if config.quantize != "none":
+        return WeightFormat[config.quantize.upper()]
+    return WeightFormat.FLOAT32 if config.dtype == "float32" else WeightFormat.BFLOAT16
+
+
+def _load(config: EngineConfig, device: torch.device, report: Callable[[str, float], None]) -> LoadedModel:
+    if config.runner == "transformers":
+        raise NotImplementedError("runner is 'transformers'")
+    if device.type != "cpu":
+        raise NotImplementedError(f"the fused runner is for CPUs, not for {device.type}")
+    report("importing transformers", 0.0)
+    folder = Path(config.model_path)
+    model_config = read_config(folder)
+    shape = require_fused(model_config, config.page_size)
+    report("compiling kernels", 0.1)
+    load_kernels()
+    report("reading weights", 0.3)
+    chosen = weight_format(config)
+    context_len = int(model_config.max_position_embeddings)
+    num_pages = config.kv_pages or default_num_pages(
+        fused_page_bytes(shape, chosen), config.page_size, context_len, device
+    )
+    num_threads = config.threads or torch.get_num_threads()
+    runner = FusedRunner(folder, model_config, chosen, num_pages, num_threads)
+    report("ready", 1.0)
+    return LoadedModel(
+        runner=runner,
+        architecture=shape.name,
+        context_len=context_len,
+        vocabulary_size=shape.vocabulary_size,
+        num_pages=num_pages,
+        dtype=chosen.name.lower(),
+        backend=f"cpu ({runner.instruction_set})",
+    )

@@ -1,0 +1,155 @@
+"""Runs models of the Llama family in C, a whole step in one call: `model_runner.ModelRunner` for CPUs with AVX2.
+
+Several times as fast as torch's operators on the same cores. Within a weight format a token's logits are the same bits
+whatever it is computed with: alone or in any batch, its prompt whole or in chunks, over pages of its own or shared, on
+any number of threads. They differ between formats, and in the last bits between instruction sets.
+"""
+
+from __future__ import annotations
+
+import weakref
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tartlet_engine.batch import StepBatch
+from tartlet_engine.huge_memory import huge_zeros
+from tartlet_engine.kernel_structs import ModelStruct, pointer
+from tartlet_engine.kernels.build import Kernels, load_kernels
+from tartlet_engine.llama_shape import LlamaShape, read_shape, rotary_tables
+from tartlet_engine.llama_weights import VECTOR, load_weights
+from tartlet_engine.packing import WeightFormat, round_up
+
+PAGE_SIZE = 16
+
+# The workspace grows in these steps, so that it is not made anew for every longer context.
+_ROWS_STEP = 64
+_CONTEXT_STEP = 1024
+
+
+def require_fused(config: Any, page_size: int) -> LlamaShape:
+    """Return the shape of a model that this runner serves.
+
+    Raises NotImplementedError, naming what stands against it, for one that it does not.
+    """
+    shape = read_shape(config)
+    if page_size != PAGE_SIZE:
+        raise NotImplementedError(f"the fused runner has pages of {PAGE_SIZE} tokens, not of {page_size}")
+    return shape
+
+
+def fused_page_bytes(shape: LlamaShape, weight_format: WeightFormat) -> int:
+    """Return the bytes that one page takes in all layers."""
+    element_bytes = 4 if weight_format is WeightFormat.FLOAT32 else 2
+    heads_dim = shape.num_kv_heads * round_up(shape.head_dim, VECTOR)
+    return shape.num_layers * 2 * heads_dim * PAGE_SIZE * element_bytes
+
+
+class FusedRunner:
+    """A model of the Llama family with its KV cache, run by the kernels of `kernels/`."""
+
+    device = torch.device("cpu")
+
+    def __init__(
+        self,
+        folder: Path,
+        config: Any,
+        weight_format: WeightFormat,
+        num_pages: int,
+        num_threads: int,
+        context_len: int | None = None,
+        instruction_set: str | None = None,
+    ) -> None:
+        """Compile the kernels if need be, read and pack the weights, and start the threads.
+
+        Args:
+            folder: holds the model's safetensors.
+            config: its transformers configuration.
+            weight_format: of the weights; keys and values are float32 for float32, and bfloat16 for the others.
+            num_pages: pages of the KV cache, of 16 tokens each; memory is taken as they are first written.
+            num_threads: that compute, the calling one included.
+            context_len: the greatest number of positions; None: what the configuration says.
+            instruction_set: see `kernels.build.load_kernels`.
+
+        Raises:
+            NotImplementedError: the fused runner does not serve this model.
+            KernelsUnavailableError: the kernels cannot be compiled or run on this machine.
+        """
+        shape = require_fused(config, PAGE_SIZE)
+        kernels = load_kernels(instruction_set)
+        self.weight_format = weight_format
+        self.instruction_set = kernels.instruction_set
+        self._kernels: Kernels = kernels
+        self._vocabulary_size = shape.vocabulary_size
+        self._context_len = context_len or config.max_position_embeddings
+        self._num_threads = num_threads
+        self._kv_pool = huge_zeros(num_pages * fused_page_bytes(shape, weight_format))
+        self._pages = self._kv_pool.view(shape.num_layers, num_pages, -1)  # uint8
+        weights = load_weights(folder, shape, weight_format)
+        self._logits_size = weights.head.matrix.num_outputs
+        tables = rotary_tables(config, self._context_len)
+        self._model = ModelStruct(kernels, shape, weights, weight_format, tables, self._kv_pool, num_pages)
+        self._workspace = torch.empty(0, dtype=torch.uint8)
+        self._capacity = (0, 0)  # rows, tokens of context
+        self._team = kernels.lib.tartlet_team_start(num_threads)
+        if self._team == kernels.ffi.NULL:
+            raise MemoryError(f"the system has no memory or no threads left to start {num_threads}")
+        self._stop_threads = weakref.finalize(self, kernels.lib.tartlet_team_stop, self._team)
+
+    def close(self) -> None:
+        """Stop the threads. Idempotent; also happens when the runner is collected."""
+        self._stop_threads()
+
+    def forward(self, batch: StepBatch) -> torch.Tensor:
+        """Compute a step: `ModelRunner.forward`. One call at a time, from any thread; releases the GIL."""
+        self._copy_pages(batch)
+        num_rows, num_logit_rows = len(batch.token_ids), len(batch.logit_rows)
+        logits = torch.empty(num_logit_rows, self._logits_size)
+        if num_rows == 0:
+            return logits[:, : self._vocabulary_size]
+        context_len = int(batch.positions.max()) + 1
+        if context_len > self._context_len:
+            raise ValueError(f"a position is {context_len - 1:,}; this model has {self._context_len:,}")
+        segments = self._segments(batch)
+        step = self._kernels.ffi.new("tartlet_step *")
+        step.num_rows, step.num_segments, step.num_logit_rows = num_rows, len(segments), num_logit_rows
+        for name in ("token_ids", "positions", "page_ids", "offsets", "logit_rows"):
+            setattr(step, name, pointer(self._kernels, "int64_t *", getattr(batch, name)))
+        step.segments = segments
+        step.logits = pointer(self._kernels, "float *", logits)
+        self._reserve(num_rows, context_len)
+        workspace = pointer(self._kernels, "void *", self._workspace)
+        self._kernels.lib.tartlet_compute_step(self._model.pointer, step, self._team, workspace, *self._capacity)
+        return logits[:, : self._vocabulary_size]
+
+    def _copy_pages(self, batch: StepBatch) -> None:
+        """Carry out copies on write in all layers. All sources are read before any target is written."""
+        if batch.page_copies:
+            sources = [copy.source_page_id for copy in batch.page_copies]
+            targets = [copy.target_page_id for copy in batch.page_copies]
+            self._pages[:, targets] = self._pages[:, sources]
+
+    def _segments(self, batch: StepBatch) -> Any:
+        """Return the batch's rows as `tartlet_segment[]`, which points into its page tables."""
+        entries: list[tuple[int, int, Any]] = []
+        cast = self._kernels.ffi.cast
+        for group in batch.decode_groups:
+            address, row_bytes = group.page_tables.data_ptr(), group.page_tables.stride(0) * 8
+            entries += [
+                (group.first_row + row, 1, cast("int64_t *", address + row * row_bytes))
+                for row in range(len(group.page_tables))
+            ]
+        for segment in batch.prefill_segments:
+            entries.append((segment.first_row, segment.num_rows, cast("int64_t *", segment.page_table.data_ptr())))
+        return self._kernels.ffi.new("tartlet_segment[]", entries)
+
+    def _reserve(self, num_rows: int, context_len: int) -> None:
+        """Make the workspace large enough."""
+        if num_rows <= self._capacity[0] and context_len <= self._capacity[1]:
+            return
+        rows = max(self._capacity[0], round_up(num_rows, _ROWS_STEP))
+        context = max(self._capacity[1], round_up(context_len, _CONTEXT_STEP))
+        num_bytes = self._kernels.lib.tartlet_workspace_bytes(self._model.pointer, rows, context, self._num_threads)
+        self._workspace = huge_zeros(num_bytes)
+        self._capacity = (rows, context)

@@ -1,0 +1,1 @@
+"""Steps of the Llama family in C: the kernels, and what compiles and loads them."""
