@@ -35,6 +35,11 @@ class TartletError(Exception):
         return f"{self.message}\n{self.hint}" if self.hint else self.message
 
 
+def how_to_allow_more(limit: str) -> str:
+    """Say how a limit, named as the field of `Limits`, is raised."""
+    return f"Allow more with tartlet.Limits({limit}=...), or --limit {limit.removeprefix('max_')}=... of tartlet run."
+
+
 class ConfigError(TartletError):
     """A setting or argument of the host's own user is wrong."""
 
@@ -91,17 +96,24 @@ class LimitExceededError(RunError):
     """The run exceeded one of its limits.
 
     Codes: `memory_limit`, `cpu_limit`, `deadline_exceeded`, `token_budget`, `kv_limit`, `handle_limit`, `output_limit`,
-    `host_call_limit`.
+    `host_call_limit`. `details`, such as the program's traceback, come below the numbers in the message.
     """
 
-    def __init__(self, code: str, *, limit: str, used: float, allowed: float, hint: str = "") -> None:
-        more = (
-            f"Allow more with tartlet.Limits({limit}=...), or --limit {limit.removeprefix('max_')}=... of tartlet run."
+    def __init__(
+        self, code: str, *, limit: str, used: float, allowed: float, details: str = "", hint: str = ""
+    ) -> None:
+        message = f"{limit} allows {allowed:,}, used {used:,}"
+        super().__init__(
+            f"{message}\n{details}" if details else message, hint=hint or how_to_allow_more(limit), code=code
         )
-        super().__init__(f"{limit} allows {allowed:,}, used {used:,}", hint=hint or more, code=code)
         self.limit = limit  # the field of `Limits`
         self.used = used
         self.allowed = allowed
+
+
+def memory_limit_error(*, used: int, allowed: int, details: str) -> LimitExceededError:
+    """The error of a run that has used up its memory."""
+    return LimitExceededError("memory_limit", limit="max_memory_bytes", used=used, allowed=allowed, details=details)
 
 
 class InvalidHandleError(RunError):

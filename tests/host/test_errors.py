@@ -53,6 +53,14 @@ def test_a_limit_error_has_its_numbers() -> None:
     assert "--limit cpu_ms=..." in error.hint
 
 
+def test_a_limit_error_can_say_more() -> None:
+    """Details, such as a traceback, are part of the message; the hint stays what to do."""
+    error = errors.LimitExceededError("memory_limit", limit="max_memory_bytes", used=2, allowed=1, details="Traceback")
+
+    assert error.message == "max_memory_bytes allows 1, used 2\nTraceback"
+    assert error.hint == errors.how_to_allow_more("max_memory_bytes")
+
+
 def test_errors_can_be_raised_and_caught_by_their_base() -> None:
     """One `except` is enough for all of ours."""
     for kind in CLASSES:

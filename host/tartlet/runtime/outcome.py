@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tartlet.errors import GuestError, LimitExceededError, TartletError
+from tartlet.errors import GuestError, TartletError, memory_limit_error
 from tartlet.limits import Limits
 from tartlet.runtime.channel import Outcome
 
@@ -20,6 +20,5 @@ def read_outcome(result: Any, limits: Limits) -> Outcome:
     if is_ok:
         return str(text)
     if limits.max_memory_bytes is not None and _OUT_OF_MEMORY.search(text.rstrip()):
-        allowed = limits.max_memory_bytes
-        return LimitExceededError("memory_limit", limit="max_memory_bytes", used=allowed, allowed=allowed, hint=text)
+        return memory_limit_error(used=limits.max_memory_bytes, allowed=limits.max_memory_bytes, details=text.rstrip())
     return GuestError(text.rstrip() or "the program failed without saying why")

@@ -17,7 +17,6 @@ from tartlet.wasm.instance import Instance
 from tartlet.wasm.library import Words, ffi, lib
 from tartlet.wasm.linker import LinkedComponent
 from tartlet.wasm.lower import Lower
-from tartlet.wasm.memory_evidence import is_memory_full
 from tartlet.wasm.timers import Timer
 from tartlet.wasm.traps import error_from_trap
 from tartlet.wasm.values import VALUE_WORDS
@@ -268,9 +267,7 @@ class Fiber:
             return self.end_error
         if ended.trap is None:
             return ended.result
-        limit = self._limits.memory_bytes
-        is_full = limit is not None and is_memory_full(ended.freed_bytes, limit)
-        return error_from_trap(ended.trap, memory_limit=limit, is_memory_full=is_full)
+        return error_from_trap(ended.trap, memory_limit=self._limits.memory_bytes, memory_bytes=ended.memory_bytes)
 
     def _finish_unopened(self, error: TartletError) -> None:
         """End a fiber that was killed before its first turn."""

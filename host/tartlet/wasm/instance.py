@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tartlet.wasm.callbacks import internal_error
 from tartlet.wasm.library import NULL, Pointer, ffi, lib, take_error
 from tartlet.wasm.linker import LinkedComponent
-from tartlet.wasm.memory_evidence import writable_bytes
+from tartlet.wasm.memory_evidence import guest_bytes, writable_bytes
 from tartlet.wasm.values import VALUE_WORDS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Ended:
 
     result: Any
     trap: str | None
-    freed_bytes: int  # writable memory that the store gave back; measured only after a trap
+    memory_bytes: int | None  # what the guest had, about, if it trapped and that is known
 
 
 class Instance:
@@ -114,11 +114,11 @@ class Instance:
             result = self._take_result()
         before = writable_bytes() if trap else 0
         lib.wasmtime_store_delete(self._store)
-        freed_bytes = before - writable_bytes() if trap else 0
+        memory_bytes = guest_bytes(before, writable_bytes()) if trap else None
         del self._linked.fibers[self.context]
         self._free_args()
         self._future = self._store = None
-        return Ended(result, trap, freed_bytes)
+        return Ended(result, trap, memory_bytes)
 
     def discard(self) -> None:
         """Free an instance that was never opened."""

@@ -1,4 +1,4 @@
-"""Evidence that a guest which trapped had run out of memory.
+"""Evidence of how much memory a guest that trapped had.
 
 Wasmtime's C API does not tell that it refused to let a memory grow, nor how large a memory is. But freeing the store
 gives the memory back, and the process's count of writable bytes shows by how much.
@@ -13,7 +13,6 @@ from tartlet.wasm.wasm_engine import ASYNC_STACK_BYTES
 
 _STATM = Path("/proc/self/statm")
 _DATA_FIELD = 5
-_FULL = 7 / 8
 
 
 def writable_bytes() -> int:
@@ -24,6 +23,9 @@ def writable_bytes() -> int:
         return 0
 
 
-def is_memory_full(freed_bytes: int, limit_bytes: int) -> bool:
-    """Whether a store that gave back so much had grown to about its limit. The fiber's stack comes on top."""
-    return freed_bytes - ASYNC_STACK_BYTES >= _FULL * limit_bytes
+def guest_bytes(before: int, after: int) -> int | None:
+    """About how much memory a store had, given `writable_bytes` before and after it was freed; None if not known.
+
+    The fiber's stack came on top.
+    """
+    return max(0, before - after - ASYNC_STACK_BYTES) if before else None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-from tartlet.errors import GuestTrapError, InvalidHandleError, LimitExceededError, RunError
+from tartlet.errors import GuestTrapError, InvalidHandleError, RunError, how_to_allow_more, memory_limit_error
 
 WASM_PAGE_BYTES = 65536
 _MAX_FRAMES = 8
+_FULL = 7 / 8  # of the limit: the next growth was refused
+_DOUBTFUL = 1 / 4  # something that doubles, the old beside the new, is refused from a third on
 
 _FRAME = re.compile(r"^\s*\d+:\s+0x[0-9a-f]+\s+-\s+(.+)$", re.MULTILINE)
 _CAUSE = re.compile(r"^\s*(?:\d+:\s+)?(.+)$", re.MULTILINE)
@@ -26,31 +28,33 @@ _EXPLANATIONS = {
 }
 
 
-def error_from_trap(text: str, *, memory_limit: int | None, is_memory_full: bool) -> RunError:
+def error_from_trap(text: str, *, memory_limit: int | None, memory_bytes: int | None) -> RunError:
     """Read the error with which Wasmtime ended a guest.
 
     Args:
         text: Wasmtime's message, with its backtrace and its causes.
         memory_limit: the run's limit in bytes; None if it has none.
-        is_memory_full: whether the guest's memory had grown to about that limit.
+        memory_bytes: how large the guest's memory was, about; None if that is not known.
     """
     reason = _root_cause(text)
     refused = _MEMORY_REFUSED.search(text)
     if refused and memory_limit is not None:
-        return _memory_error(int(refused.group(1)) * WASM_PAGE_BYTES, memory_limit, "It needs that much to start.")
+        needed = int(refused.group(1)) * WASM_PAGE_BYTES
+        return memory_limit_error(used=needed, allowed=memory_limit, details="It needs that much to start.")
     if _BAD_HANDLE.search(text):
         return InvalidHandleError(f"the program used a handle that it does not hold: {reason}")
     message = f"{_EXPLANATIONS[reason]}: {reason}" if reason in _EXPLANATIONS else reason
     message = "\n".join([message, *_frames(text)])
-    if is_memory_full and memory_limit is not None:
-        return _memory_error(memory_limit, memory_limit, f"It ended with: {message}")
-    may_be_memory = memory_limit is not None and reason != _STACK_EXHAUSTED
-    hint = f"Possibly out of memory: the run may use {memory_limit:,} bytes." if may_be_memory else ""
-    return GuestTrapError(message, hint=hint)
-
-
-def _memory_error(used: int, allowed: int, hint: str) -> LimitExceededError:
-    return LimitExceededError("memory_limit", limit="max_memory_bytes", used=used, allowed=allowed, hint=hint)
+    if memory_limit is None or reason == _STACK_EXHAUSTED:
+        return GuestTrapError(message)
+    if memory_bytes is not None and memory_bytes >= _FULL * memory_limit:
+        return memory_limit_error(used=memory_limit, allowed=memory_limit, details=f"It ended with: {message}")
+    if memory_bytes is None or memory_bytes >= _DOUBTFUL * memory_limit:
+        hint = (
+            f"Possibly out of memory: the run may use {memory_limit:,} bytes. {how_to_allow_more('max_memory_bytes')}"
+        )
+        return GuestTrapError(message, hint=hint)
+    return GuestTrapError(message)
 
 
 def _root_cause(text: str) -> str:

@@ -29,14 +29,15 @@ def test_the_programs_own_error_keeps_its_text() -> None:
 
 @pytest.mark.parametrize("last_line", ["MemoryError", "MemoryError: cannot allocate"])
 def test_a_memory_error_names_the_limit(last_line: str) -> None:
-    """A Python program that ran out of memory ends with the memory limit, and its traceback as the hint."""
+    """A Python program that ran out of memory ends with the memory limit, and its traceback in the message."""
     text = TRACEBACK.replace("MemoryError", last_line)
 
     outcome = read_outcome((False, text), Limits(max_memory_bytes=64 << 20))
 
     assert isinstance(outcome, LimitExceededError)
     assert (outcome.code, outcome.limit, outcome.allowed) == ("memory_limit", "max_memory_bytes", 64 << 20)
-    assert "line 3, in main" in outcome.hint
+    assert "line 3, in main" in outcome.message
+    assert outcome.hint.startswith("Allow more")
 
 
 def test_a_memory_error_in_passing_is_the_programs_own() -> None:

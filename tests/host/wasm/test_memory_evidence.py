@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 
-from tartlet.wasm.memory_evidence import is_memory_full, writable_bytes
+from tartlet.wasm.memory_evidence import guest_bytes, writable_bytes
 from tartlet.wasm.wasm_engine import ASYNC_STACK_BYTES
 
 SIZE = 256 << 20
@@ -21,8 +21,12 @@ def test_writable_bytes_count_what_is_mapped() -> None:
     assert during - writable_bytes() > SIZE / 2
 
 
-def test_full_is_about_the_limit_besides_the_stack() -> None:
-    """A store is full if it gave back about its limit, and its fiber's stack."""
-    assert is_memory_full(ASYNC_STACK_BYTES + 60, 64)
-    assert not is_memory_full(ASYNC_STACK_BYTES + 50, 64)
-    assert not is_memory_full(64, 64)
+def test_a_guest_had_what_was_freed_besides_the_stack() -> None:
+    """What its store gave back, less its fiber's stack, and never less than nothing."""
+    assert guest_bytes(1000 + ASYNC_STACK_BYTES, 400) == 600
+    assert guest_bytes(1000, 1000) == 0
+
+
+def test_a_system_that_does_not_tell_is_no_evidence() -> None:
+    """Where the process's memory cannot be read, nothing is known."""
+    assert guest_bytes(0, 0) is None

@@ -16,8 +16,8 @@ Caused by:
     wasm trap: {reason}"""
 
 
-def error(text: str, *, memory_limit: int | None = None, is_memory_full: bool = False) -> Exception:
-    return error_from_trap(text, memory_limit=memory_limit, is_memory_full=is_memory_full)
+def error(text: str, *, memory_limit: int | None = None, memory_bytes: int | None = None) -> Exception:
+    return error_from_trap(text, memory_limit=memory_limit, memory_bytes=memory_bytes)
 
 
 @pytest.mark.parametrize(
@@ -68,20 +68,24 @@ def test_not_enough_memory_to_start() -> None:
 
 
 def test_trap_with_full_memory() -> None:
-    """A trap of a guest whose memory was full is a memory limit exceeded; the trap is in the hint."""
-    found = error(TRAP.format(reason="unreachable"), memory_limit=100, is_memory_full=True)
+    """A trap of a guest whose memory was full is a memory limit exceeded; the message has the trap, too."""
+    found = error(TRAP.format(reason="unreachable"), memory_limit=100, memory_bytes=90)
 
     assert isinstance(found, LimitExceededError)
     assert found.code == "memory_limit"
-    assert "It ended with: unreachable" in found.hint
+    assert "It ended with: unreachable\n  at libc.so!abort" in found.message
+    assert found.hint.startswith("Allow more")
 
 
-def test_trap_of_a_limited_run() -> None:
-    """Another trap of a run with a memory limit says that memory may be the reason."""
-    found = error(TRAP.format(reason="unreachable"), memory_limit=100)
+@pytest.mark.parametrize(
+    ("memory_bytes", "is_doubtful"), [(None, True), (80, True), (30, True), (20, False), (0, False)]
+)
+def test_trap_of_a_limited_run(memory_bytes: int | None, is_doubtful: bool) -> None:
+    """Another trap says that memory may be the reason, unless the guest is known to have been far below its limit."""
+    found = error(TRAP.format(reason="unreachable"), memory_limit=100, memory_bytes=memory_bytes)
 
     assert isinstance(found, GuestTrapError)
-    assert found.hint.startswith("Possibly out of memory")
+    assert found.hint.startswith("Possibly out of memory") == is_doubtful
 
 
 def test_recursion_is_not_taken_for_lack_of_memory() -> None:
