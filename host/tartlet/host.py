@@ -130,6 +130,8 @@ class Host:
     Args:
         model: Any name that `tartlet.models.pull` takes: of the catalogue, a Hugging Face id, a folder or a GGUF file.
         dtype: "float32", "bfloat16" or "auto".
+        quantize: The format of the weights in memory, in groups of 32: "int8", "int4" or "none". For models of the
+            Llama family on CPUs. Fewer bytes are read for each token, so one sequence is faster.
         threads: CPU threads of the model; None for all cores.
         kv_pages: Pages in the pool of the KV cache; None for as many as fit in memory.
         engine: An engine to use instead of loading a model, such as `tartlet.testing.FakeEngine`. It serves one host at
@@ -144,6 +146,7 @@ class Host:
         model: str = models.DEFAULT,
         *,
         dtype: str = "auto",
+        quantize: str = "none",
         threads: int | None = None,
         kv_pages: int | None = None,
         engine: EngineClient | None = None,
@@ -153,7 +156,8 @@ class Host:
     ) -> None:
         if spares < 0:
             raise ConfigError(f"spares must not be negative, got {spares}")
-        self._model, self._dtype, self._threads, self._kv_pages = model, dtype, threads, kv_pages
+        self._model, self._dtype, self._quantize = model, dtype, quantize
+        self._threads, self._kv_pages = threads, kv_pages
         self._given_engine = engine
         self._limits = limits or Limits()
         self._num_spares = spares
@@ -228,7 +232,8 @@ class Host:
             program: What `load` gave, or takes.
             input: What the program is given: anything that JSON can hold. For a Python inferlet, its arguments by name.
             limits: What the run may use; by default the host's.
-            seed: What its random choices come from, 0 <= seed < 2**64; by default drawn.
+            seed: What sampling and the program's `random` follow, 0 <= seed < 2**64; by default drawn. Not `uuid`,
+                `secrets` and `os.urandom`: they stay random.
 
         Raises:
             ConfigError: The input is not JSON, or the seed is out of its range.
@@ -281,6 +286,7 @@ class Host:
         return compose.start_engine(
             self._model,
             dtype=self._dtype,
+            quantize=self._quantize,
             threads=self._threads,
             kv_pages=self._kv_pages,
             progress=self._progress,

@@ -248,6 +248,17 @@ def test_the_seed_makes_a_run_repeatable(sandbox: Any) -> None:
     assert one[0] != other[0]
 
 
+def test_secrets_do_not_follow_the_seed(sandbox: Any) -> None:
+    """What is meant to be unique or secret is another one in every run."""
+    program = (
+        "import os, random, secrets, uuid\n@inferlet\ndef main():\n"
+        "    return [uuid.uuid4().hex, secrets.token_hex(8), os.urandom(8).hex(), random.SystemRandom().random()]"
+    )
+    one, again = (sandbox.run(program, seed=1) for _ in range(2))
+
+    assert all(mine != other for mine, other in zip(one, again, strict=True))
+
+
 def test_limits_can_be_read(sandbox: Any) -> None:
     """A run sees its limits and what it has used."""
     program = "@inferlet\ndef main():\n    return run.limits()['max_tokens'].left"

@@ -42,13 +42,17 @@ def run(
         ),
     ] = DEFAULT_MODEL,
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or auto.")] = "auto",
+    quantize: Annotated[str, typer.Option(help="Format of the weights in memory: int8, int4 or none.")] = "none",
     threads: Annotated[int | None, typer.Option(help="CPU threads of the model; all cores if not given.")] = None,
     kv_pages: Annotated[int | None, typer.Option(help="Pages of the KV pool; by memory if not given.")] = None,
     limit: Annotated[
         list[str] | None, typer.Option("--limit", "-l", help="NAME=VALUE, such as tokens=2000. Repeatable.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="The same seed and input give the same run.", min=0, max=(1 << 64) - 1)
+        int | None,
+        typer.Option(
+            help="Fixes Python's `random` and the sampling; not uuid, secrets, os.urandom.", min=0, max=(1 << 64) - 1
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines, the result last.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
@@ -65,7 +69,7 @@ def run(
     with ProgressBars(tells_times=not quiet) as progress:
         try:
             _prepare(program, model, progress)
-            host = Host(model, dtype=dtype, threads=threads, kv_pages=kv_pages, progress=progress)
+            host = Host(model, dtype=dtype, quantize=quantize, threads=threads, kv_pages=kv_pages, progress=progress)
             with ending_the_process(progress.close):
                 asyncio.run(_run(host, program, value, limits, seed, view))
         except Exception as error:
