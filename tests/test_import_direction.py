@@ -103,6 +103,7 @@ def test_the_wasm_binding_knows_no_tartlet_interface(path: Path) -> None:
     """Wasm/ is below everything else of the host."""
     below = (
         "tartlet.wasm",
+        "tartlet.disk_cache",
         "tartlet.errors",
         "tartlet.limits",
         "tartlet.paths",

@@ -17,6 +17,7 @@ def start_engine(
     model: str = models.DEFAULT,
     *,
     dtype: str = "auto",
+    quantize: str = "none",
     threads: int | None = None,
     kv_pages: int | None = None,
     progress: Progress = silent,
@@ -26,6 +27,7 @@ def start_engine(
     Args:
         model: any name that `tartlet.models.pull` takes.
         dtype: "float32", "bfloat16" or "auto".
+        quantize: the format of the weights in memory: "int8", "int4" or "none".
         threads: CPU threads of a step; None for all cores.
         kv_pages: pages in the KV pool; None for as many as fit in memory.
         progress: hears of fetching, converting and loading.
@@ -35,7 +37,14 @@ def start_engine(
         ModelError: the model cannot be found, fetched, converted or loaded.
     """
     folder = models.pull(model, progress)
-    config = EngineConfig(model_name=model, model_path=str(folder), dtype=dtype, threads=threads, kv_pages=kv_pages)
+    config = EngineConfig(
+        model_name=model,
+        model_path=str(folder),
+        dtype=dtype,
+        quantize=quantize,
+        threads=threads,
+        kv_pages=kv_pages,
+    )
     from tartlet_engine.engine import start_engine as start
     from tartlet_engine.weights import ModelLoadError
 

@@ -113,6 +113,7 @@ class Host:
         model: str = models.DEFAULT,
         *,
         dtype: str = "auto",
+        quantize: str = "none",
         threads: int | None = None,
         kv_pages: int | None = None,
         engine: EngineClient | None = None,
@@ -123,6 +124,7 @@ class Host:
         self._host = asynchronous.Host(
             model,
             dtype=dtype,
+            quantize=quantize,
             threads=threads,
             kv_pages=kv_pages,
             engine=engine,
