@@ -78,3 +78,30 @@ async def test_another_loop_is_refused() -> None:
     """The host's events need the SDK's loop; any other is named."""
     with pytest.raises(OutsideSandbox, match="need Tartlet's event loop"):
         await event_loop.wait(1)
+
+
+def test_a_task_that_will_not_be_cancelled_is_named(
+    run_async: Callable[..., Any], stub: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run waits for it, and its log says for whom, and where that is."""
+    logged: list[tuple[Any, str]] = []
+    tasks: list[asyncio.Task[None]] = []
+    monkeypatch.setattr(stub.log, "log", lambda level, message: logged.append((level, message)))
+    monkeypatch.setattr(event_loop, "PATIENCE_S", 0.0)
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.05)
+
+    async def main() -> None:
+        tasks.append(asyncio.create_task(stubborn(), name="stubborn"))
+        await asyncio.sleep(0)
+
+    run_async(main())
+
+    ((level, message),) = logged
+    assert level is stub.log.Level.WARN
+    assert message.startswith("the run is over, but tasks go on although cancelled:\n  stubborn waits at ")
+    assert "test_event_loop.py:" in message

@@ -19,6 +19,7 @@ from tartlet_sdk.host_call import call
 T = TypeVar("T")
 
 MOST_TASKS_SHOWN = 20
+PATIENCE_S = 5.0  # with cancelled tasks that do not end
 
 
 class HostLoop(base_events.BaseEventLoop):
@@ -91,7 +92,8 @@ async def finish(event: int, name: str) -> None:
 def run(loop: HostLoop, main: Awaitable[T], name: str = "main") -> T:
     """Run `main` as a task to its end; tasks that it leaves behind are cancelled.
 
-    This is `asyncio.run` on a loop that is there already and goes away with the instance.
+    This is `asyncio.run` on a loop that is there already and goes away with the instance. A task that does not let
+    itself be cancelled keeps the run from ending, which the log tells after `PATIENCE_S`.
     """
     task = asyncio.ensure_future(main, loop=loop)
     if isinstance(task, asyncio.Task):
@@ -99,22 +101,38 @@ def run(loop: HostLoop, main: Awaitable[T], name: str = "main") -> T:
     try:
         return loop.run_until_complete(task)
     finally:
-        left = asyncio.all_tasks(loop)
-        for other in left:
-            other.cancel()
-        if left:
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        _cancel_all(loop)
         if loop._asyncgens:  # type: ignore[attr-defined]
             loop.run_until_complete(loop.shutdown_asyncgens())
 
 
+def _cancel_all(loop: HostLoop) -> None:
+    """Cancel the tasks that are left, and wait for their ends."""
+    left = asyncio.all_tasks(loop)
+    if not left:
+        return
+    for task in left:
+        task.cancel()
+    timer = loop.call_later(PATIENCE_S, _tell_who_stays, loop)
+    loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    timer.cancel()
+
+
+def _tell_who_stays(loop: HostLoop) -> None:
+    wit.log.log(wit.log.Level.WARN, f"the run is over, but tasks go on although cancelled:\n{_describe_tasks(loop)}")
+
+
 def describe_deadlock(loop: asyncio.AbstractEventLoop) -> str:
     """Say which tasks wait, and where."""
+    return f"deadlock: every task waits, and nothing is left that could wake one\n{_describe_tasks(loop)}"
+
+
+def _describe_tasks(loop: asyncio.AbstractEventLoop) -> str:
     tasks = sorted(asyncio.all_tasks(loop), key=lambda task: task.get_name())
     lines = [f"  {task.get_name()} waits at {_place(task)}" for task in tasks[:MOST_TASKS_SHOWN]]
     if len(tasks) > MOST_TASKS_SHOWN:
         lines.append(f"  and {len(tasks) - MOST_TASKS_SHOWN} more")
-    return "\n".join(["deadlock: every task waits, and nothing is left that could wake one", *lines])
+    return "\n".join(lines)
 
 
 def _place(task: asyncio.Task[Any]) -> str:
