@@ -38,6 +38,16 @@ def test_a_fork_goes_its_own_way(stub: Any, run_async: Callable[..., Any]) -> No
     assert (bytes(context.tokens), bytes(fork.tokens)) == (b"ab", b"abc")
 
 
+def test_a_context_shows_its_length(stub: Any) -> None:
+    """Its `repr` has the number of tokens, until it is closed."""
+    context = Model.default().context()
+    context.fill("x" * 1234)
+
+    assert repr(context) == "<Context, 1,234 tokens>"
+    context.close()
+    assert repr(context) == "<Context, closed>"
+
+
 def test_a_closed_context_says_so(stub: Any) -> None:
     """Closing twice does nothing; using it afterwards is an error that names the call."""
     with Model.default().context() as context:

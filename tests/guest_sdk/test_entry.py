@@ -24,6 +24,13 @@ def test_the_marked_function_is_found() -> None:
     assert (found.__name__, found(1)) == ("f", 2)
 
 
+def test_parentheses_make_no_difference() -> None:
+    """`@inferlet()` marks as `@inferlet` does, and gives the function back."""
+    main = find_entry(module("@inferlet()\ndef main(): pass"))
+
+    assert main.__name__ == "main"
+
+
 def test_a_modules_own_goes_before_an_imported_one() -> None:
     """A program may import another inferlet's module."""
     main = module("@inferlet\ndef own(): pass")

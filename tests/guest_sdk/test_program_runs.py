@@ -181,7 +181,7 @@ async def main():
 
 
 def test_output_arrives_as_it_is_printed(sandbox: Any) -> None:
-    """`print` is output text, as it is; stderr, logging and warnings are log lines with their levels."""
+    """`print` and bytes are output text, as it is; stderr, logging and warnings are log lines with their levels."""
     program = """
 import logging, sys, warnings
 
@@ -190,6 +190,9 @@ def main():
     print("a", 1, sep="-", end="")
     print("é")
     sys.stdout.write("no newline")
+    sys.stdout.buffer.write("é".encode()[:1])
+    sys.stdout.buffer.write("é".encode()[1:] + b"\\xff")
+    sys.stderr.buffer.write(b"bytes\\n")
     print("to", "stderr", file=sys.stderr)
     logging.debug("not shown")
     logging.info("info")
@@ -198,12 +201,13 @@ def main():
     sys.stderr.write("rest")
 """
     assert sandbox.output(program) == (
-        "a-1é\nno newline",
+        "a-1é\nno newlineé\\xff",
         [
+            ("info", "bytes"),
             ("info", "to stderr"),
             ("info", "info"),
             ("error", "mine: 2 errors"),
-            ("warn", "main.py:15: UserWarning: careful"),
+            ("warn", "main.py:18: UserWarning: careful"),
             ("info", "rest"),
         ],
     )
@@ -228,6 +232,21 @@ def test_a_forgotten_await_is_told(sandbox: Any) -> None:
 
     assert sandbox.output(program)[1] == [
         ("warn", "main.py:5: RuntimeWarning: a generation was never awaited or iterated, so it never started")
+    ]
+
+
+def test_a_forgotten_await_is_told_at_the_line_that_made_the_generation(sandbox: Any) -> None:
+    """However late, and wherever, the generation is thrown away."""
+    program = """
+forgotten = []
+
+@inferlet()
+async def main():
+    forgotten.append(Model.default().context().generate())
+    forgotten.clear()
+"""
+    assert sandbox.output(program)[1] == [
+        ("warn", "main.py:8: RuntimeWarning: a generation was never awaited or iterated, so it never started")
     ]
 
 

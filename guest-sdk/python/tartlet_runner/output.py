@@ -6,6 +6,7 @@ Nothing is held back: one `print` is one call of the host, made at once.
 from __future__ import annotations
 
 import builtins
+import codecs
 import io
 import logging
 import sys
@@ -22,11 +23,33 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
+class Buffer(io.BufferedIOBase):
+    """The `buffer` of a text stream: what is written is its text in UTF-8. Part of a character waits for the rest."""
+
+    def __init__(self, stream: io.TextIOBase) -> None:
+        super().__init__()
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def writable(self) -> bool:
+        """It can be written to."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write the text that the bytes are."""
+        self._stream.write(self._decoder.decode(data))
+        return len(data)
+
+
 class Stdout(io.TextIOBase):
     """Text as it is written."""
 
     encoding = "utf-8"
     errors = "backslashreplace"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer = Buffer(self)
 
     def writable(self) -> bool:
         """It can be written to."""
@@ -49,6 +72,7 @@ class Stderr(io.TextIOBase):
 
     def __init__(self) -> None:
         super().__init__()
+        self.buffer = Buffer(self)
         self._held = ""
 
     def writable(self) -> bool:

@@ -88,6 +88,9 @@ class Context:
     def __bool__(self) -> bool:
         return True  # an empty context is a context
 
+    def __repr__(self) -> str:
+        return "<Context, closed>" if self._open_handle is None else f"<Context, {len(self):,} tokens>"
+
     def generate(
         self,
         sampler: Sampler | None = None,

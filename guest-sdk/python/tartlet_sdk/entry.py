@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from types import FunctionType, ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from tartlet_sdk.errors import ProgramError
 from tartlet_sdk.signature import Signature
@@ -15,12 +16,18 @@ MARK = "_is_inferlet"
 GENERATOR_FLAGS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 
 
-def inferlet(function: F) -> F:
-    """Mark the function that a run calls; it may be `async`.
+@overload
+def inferlet(function: F) -> F: ...
+@overload
+def inferlet() -> Callable[[F], F]: ...
+def inferlet(function: Any = None) -> Any:
+    """Mark the function that a run calls; it may be `async`. `@inferlet()` is the same as `@inferlet`.
 
     The run's input, a JSON object, gives the arguments: each is checked against its annotation. What the function
     returns is the run's result, as JSON; dataclasses become objects.
     """
+    if function is None:
+        return inferlet
     if not isinstance(function, FunctionType):
         raise ProgramError(
             f"@inferlet marks a function, not {function!r}", hint="Write @inferlet on the line above `def`."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import AsyncIterator, Coroutine, Generator
 from dataclasses import fields
@@ -36,6 +37,8 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
         self._sampler = sampler
         self._stop = stop
         self._logprobs = logprobs
+        caller = sys._getframe(2)  # of Context.generate
+        self._made_at = caller.f_code.co_filename, caller.f_lineno
         self._handle: wit_generation.Generation | None = None
         self._ready: int = 0  # the handle's event
         self._has_started = False
@@ -111,9 +114,8 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
 
     def __del__(self) -> None:
         if not self._has_started:
-            warnings.warn(
-                "a generation was never awaited or iterated, so it never started", RuntimeWarning, stacklevel=2
-            )
+            message = "a generation was never awaited or iterated, so it never started"
+            warnings.warn_explicit(message, RuntimeWarning, *self._made_at)
 
     async def _whole(self) -> Draft:
         self._start(streaming=False)
