@@ -1,7 +1,8 @@
-"""The real model in float32: the same tokens and logits as transformers, alone and in a crowd."""
+"""The real model in float32, on both runners: the same tokens and logits as transformers, alone and in a crowd."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from tartlet_engine.kernels.build import KernelsUnavailableError, load_kernels
 from tartlet_engine.tokenizer import ModelTokenizer
 
 pytestmark = pytest.mark.model
@@ -39,6 +41,17 @@ QUESTIONS = [
     "Give me three names for a cat.",
     "Write a catchy, on-brand email subject line for a 20% off Fall skincare sale.",
 ]
+
+
+@pytest.fixture(params=["fused", "transformers"])
+def real_engine(request: pytest.FixtureRequest, tiny_engine: Any, real_folder: Path) -> Callable[..., Any]:
+    """Make a driver of an engine with the real model, on each runner."""
+    if request.param == "fused":
+        try:
+            load_kernels()
+        except KernelsUnavailableError as error:
+            pytest.skip(str(error))
+    return lambda **settings: tiny_engine(real_folder, runner=request.param, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -76,24 +89,22 @@ def check_alone(numbers: range, prompts: list[list[int]], expected: list[list[in
         assert driver.tokens(generation) == expected[number]
 
 
-def test_greedy_alone(prompts: list[list[int]], expected: list[list[int]], tiny_engine: Any, real_folder: Path) -> None:
+def test_greedy_alone(prompts: list[list[int]], expected: list[list[int]], real_engine: Any) -> None:
     """Prompts by themselves give transformers' tokens: every fifth here."""
-    check_alone(range(4, 20, 5), prompts, expected, tiny_engine(real_folder, max_batch_tokens=512))
+    check_alone(range(4, 20, 5), prompts, expected, real_engine(max_batch_tokens=512))
 
 
 @pytest.mark.stress
-def test_greedy_alone_all(
-    prompts: list[list[int]], expected: list[list[int]], tiny_engine: Any, real_folder: Path
-) -> None:
+def test_greedy_alone_all(prompts: list[list[int]], expected: list[list[int]], real_engine: Any) -> None:
     """The same for all twenty."""
-    check_alone(range(20), prompts, expected, tiny_engine(real_folder, max_batch_tokens=512))
+    check_alone(range(20), prompts, expected, real_engine(max_batch_tokens=512))
 
 
 def test_greedy_in_a_crowd_with_chunked_prefill(
-    prompts: list[list[int]], expected: list[list[int]], tiny_engine: Any, real_folder: Path
+    prompts: list[list[int]], expected: list[list[int]], real_engine: Any
 ) -> None:
     """All twenty together, at least sixteen of them at a time, their prompts computed in chunks beside decodes."""
-    driver = tiny_engine(real_folder, max_batch_tokens=48)
+    driver = real_engine(max_batch_tokens=48)
     run_id = driver.open_run()
     generations = []
     for prompt in prompts:
@@ -105,9 +116,9 @@ def test_greedy_in_a_crowd_with_chunked_prefill(
     assert [driver.tokens(generation) for generation in generations] == expected
 
 
-def test_logits(prompts: list[list[int]], plain_model: Any, tiny_engine: Any, real_folder: Path) -> None:
+def test_logits(prompts: list[list[int]], plain_model: Any, real_engine: Any) -> None:
     """The logits after each prompt, computed in chunks, are within 1e-4 of a dense forward pass."""
-    driver = tiny_engine(real_folder, max_batch_tokens=40)
+    driver = real_engine(max_batch_tokens=40)
     run_id = driver.open_run()
     contexts = [driver.create(run_id, prompt) for prompt in prompts]
     for context in contexts:
@@ -120,11 +131,9 @@ def test_logits(prompts: list[list[int]], plain_model: Any, tiny_engine: Any, re
         torch.testing.assert_close(driver.logits(context), dense, atol=1e-4, rtol=0)
 
 
-def test_forks_equal_fresh_contexts(
-    prompts: list[list[int]], expected: list[list[int]], tiny_engine: Any, real_folder: Path
-) -> None:
+def test_forks_equal_fresh_contexts(prompts: list[list[int]], expected: list[list[int]], real_engine: Any) -> None:
     """Forks of one computed prompt each go on as a fresh context does."""
-    driver = tiny_engine(real_folder)
+    driver = real_engine()
     prompt, tokens = prompts[-1], expected[-1]
     parent = driver.create(driver.open_run(), prompt)
     generations = [driver.generate(driver.fork(parent, len(prompt)), max_tokens=NUM_TOKENS) for _ in range(4)]
