@@ -76,6 +76,8 @@ def _read_json(text: str) -> Any:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise ConfigError(f"cannot read {origin}: {reason}") from None
+    if not text.strip():
+        raise ConfigError(f"{origin} is empty; the input is JSON", hint="Give {} if there are no arguments.")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -67,12 +67,17 @@ def run(
 
     view: RunView = JsonView() if as_json else TerminalView(quiet=quiet, verbose=verbose)
     with ProgressBars(tells_times=not quiet) as progress:
+
+        def give_up() -> None:
+            progress.close()
+            view.failed(KeyboardInterrupt())
+
         try:
             _prepare(program, model, progress)
             host = Host(model, dtype=dtype, quantize=quantize, threads=threads, kv_pages=kv_pages, progress=progress)
-            with ending_the_process(progress.close):
+            with ending_the_process(give_up):
                 asyncio.run(_run(host, program, value, limits, seed, view))
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             view.failed(error)
             raise
 

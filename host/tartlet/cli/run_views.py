@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tartlet.cli.safe_text import safe_text
-from tartlet.errors import TartletError
+from tartlet.errors import RunCancelledError, TartletError
 from tartlet.events import Log, Output, RunEvent, RunUsage
 
 LEVEL_STYLES = {"trace": "dim", "debug": "dim", "info": "cyan", "warn": "yellow", "error": "bold red"}
@@ -29,8 +29,8 @@ class RunView(Protocol):
         """Show the result of a run that succeeded; all events have been shown."""
         ...
 
-    def failed(self, error: Exception) -> None:
-        """Finish the output of a run that did not; the caller reports the error."""
+    def failed(self, error: BaseException) -> None:
+        """Finish the output of a run that did not, or was interrupted; the caller reports the error."""
         ...
 
 
@@ -67,7 +67,7 @@ class TerminalView:
             print(safe_text(text), flush=True)
         self._show_figures()
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: BaseException) -> None:
         """End the line that the program left open, and show what the run has used."""
         self._close_line()
         self._show_figures()
@@ -94,8 +94,10 @@ class JsonView:
         """Write the result."""
         self._write("result", value=result)
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: BaseException) -> None:
         """Write the error."""
+        if isinstance(error, KeyboardInterrupt):
+            error = RunCancelledError("interrupted")
         if isinstance(error, TartletError):
             self._write("error", code=error.code, message=error.message, hint=error.hint)
         else:

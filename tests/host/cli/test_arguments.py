@@ -43,6 +43,14 @@ def test_what_is_no_json_is_text(pair: str, expected: dict[str, Any]) -> None:
     assert parse_input(None, [pair]) == expected
 
 
+def test_an_empty_stdin_is_said_to_be_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is what a forgotten pipe gives."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+
+    with pytest.raises(ConfigError, match="stdin is empty"):
+        parse_input("-", [])
+
+
 def test_pairs_go_over_the_input(tmp_path: Path) -> None:
     """A file holds the defaults, the command line what differs."""
     path = tmp_path / "input.json"

@@ -151,6 +151,19 @@ def test_what_is_no_component_is_named(tmp_path: Path, content: bytes, code: str
     assert f"error[{code}]" in result.stderr
 
 
+def test_ctrl_c_during_set_up_ends_the_json_lines(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads them learns that nothing more comes."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tartlet.models.pull", interrupted)
+    result = run(program, "--json")
+
+    assert json.loads(result.stdout)["code"] == "cancelled"
+    assert result.exit_code == 130
+
+
 @pytest.mark.parametrize("mode", ["spin", "wait"])
 def test_ctrl_c_cancels_the_run(program: Path, mode: str) -> None:
     """Exit code 130, one word, whatever the program is doing; its output so far has come."""

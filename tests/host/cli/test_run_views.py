@@ -79,3 +79,10 @@ def test_json_lines_end_with_the_error(capsys: pytest.CaptureFixture[str]) -> No
         "message": "it broke \ud800",
         "hint": "fix it",
     }
+
+
+def test_json_lines_end_with_the_error_of_an_interruption(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C is told as a cancelled run is."""
+    JsonView().failed(KeyboardInterrupt())
+
+    assert json.loads(capsys.readouterr().out)["code"] == "cancelled"
