@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,7 +75,7 @@ def run(
             view.failed(KeyboardInterrupt())
 
         try:
-            _prepare(program, model, progress)
+            _prepare(program, model, progress, give_up)
             host = Host(model, dtype=dtype, quantize=quantize, threads=threads, kv_pages=kv_pages, progress=progress)
             with ending_the_process(give_up):
                 asyncio.run(_run(host, program, value, limits, seed, view))
@@ -82,22 +84,30 @@ def run(
             raise
 
 
-def _prepare(program: Path, model: str, progress: Progress) -> None:
-    """Do the long set-up work of a first run here, on the main thread, where Ctrl-C is an exception that tidies up.
+def _prepare(program: Path, model: str, progress: Progress, give_up: Callable[[], None]) -> None:
+    """Do the long set-up work of a first run. What is wrong with the program shows before anything else is done.
 
-    What is wrong with the program shows before anything is fetched for it.
+    What can be interrupted anywhere is done on the main thread, where Ctrl-C is an exception that tidies up.
     """
     from tartlet import models, runner
-    from tartlet.contract import contract
 
     if not program.exists():
         raise ProgramError(f"there is no {program}", hint="Give a folder, a .py file or a component.", code="not_found")
-    if program.is_file() and program.suffix != ".py":
-        contract().check_component(program.read_bytes())
-    else:
+    if program.is_dir() or program.suffix == ".py":
         runner.read_source(program)
         runner.runner_component(progress)
+    with ending_the_process(give_up):
+        _compile(program, progress)
     models.pull(model, progress)
+
+
+def _compile(program: Path, progress: Progress) -> None:
+    """Load the program on a host without a model; what is compiled is kept for the real one."""
+    from tartlet import sync
+    from tartlet.testing import FakeEngine
+
+    with closing(FakeEngine()) as engine, sync.Host(engine=engine, spares=0, progress=progress) as host:
+        host.load(program)
 
 
 async def _run(host: Host, program: Path, value: Any, limits: Limits, seed: int | None, view: RunView) -> None:

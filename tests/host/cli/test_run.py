@@ -151,6 +151,19 @@ def test_what_is_no_component_is_named(tmp_path: Path, content: bytes, code: str
     assert f"error[{code}]" in result.stderr
 
 
+def test_a_mistake_in_the_source_shows_before_the_model_is_fetched(tmp_path: Path) -> None:
+    """A model that is not there, which would be an error, has not been looked for."""
+    path = tmp_path / "wrong.py"
+    path.write_text("def f(:\n")
+
+    result = run(path, "--model", tmp_path / "missing")
+
+    assert result.exit_code == 4
+    assert "error[build]" in result.stderr
+    assert "SyntaxError" in result.stderr
+    assert "Loading" not in result.stderr
+
+
 def test_ctrl_c_during_set_up_ends_the_json_lines(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever reads them learns that nothing more comes."""
 
