@@ -11,7 +11,6 @@ ROOT = Path(__file__).parent.parent
 
 # Modules whose tests stand elsewhere, and where.
 TESTED_ELSEWHERE = {
-    "engine/tartlet_engine/command_error.py": "an exception; the tests of everything that refuses use it",
     "engine/tartlet_engine/command_error.py": "an exception; tests/engine/test_commands.py raises it in every way",
     "host/tartlet/progress.py": "a protocol; the tests of everything that reports use it",
 }
