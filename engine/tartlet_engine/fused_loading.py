@@ -10,12 +10,13 @@ from pathlib import Path
 import torch
 
 from tartlet_engine.api import EngineConfig
-from tartlet_engine.fused_runner import FusedRunner, fused_page_bytes, require_fused
+from tartlet_engine.fused_runner import PAGE_SIZE, FusedRunner, fused_page_bytes
 from tartlet_engine.kernels.build import KernelsUnavailableError, load_kernels
 from tartlet_engine.kv_cache import default_num_pages
 from tartlet_engine.model_runner import ModelRunner
+from tartlet_engine.packed_cache import load_packed
 from tartlet_engine.packing import WeightFormat
-from tartlet_engine.weights import ModelLoadError, read_config
+from tartlet_engine.weights import ModelLoadError
 
 _log = logging.getLogger("tartlet_engine")
 
@@ -63,27 +64,21 @@ def _load(config: EngineConfig, device: torch.device, report: Callable[[str, flo
         raise NotImplementedError("runner is 'transformers'")
     if device.type != "cpu":
         raise NotImplementedError(f"the fused runner is for CPUs, not for {device.type}")
-    report("importing transformers", 0.0)
-    folder = Path(config.model_path)
-    model_config = read_config(folder)
-    shape = require_fused(model_config, config.page_size)
-    report("compiling kernels", 0.1)
+    if config.page_size != PAGE_SIZE:
+        raise NotImplementedError(f"the fused runner has pages of {PAGE_SIZE} tokens, not of {config.page_size}")
+    report("compiling kernels", 0.0)
     load_kernels()
-    report("reading weights", 0.3)
-    chosen = weight_format(config)
-    context_len = int(model_config.max_position_embeddings)
-    num_pages = config.kv_pages or default_num_pages(
-        fused_page_bytes(shape, chosen), config.page_size, context_len, device
-    )
-    num_threads = config.threads or torch.get_num_threads()
-    runner = FusedRunner(folder, model_config, chosen, num_pages, num_threads)
+    model = load_packed(Path(config.model_path), weight_format(config), report)
+    bytes_per_page = fused_page_bytes(model.shape, model.weight_format)
+    num_pages = config.kv_pages or default_num_pages(bytes_per_page, PAGE_SIZE, model.context_len, device)
+    runner = FusedRunner(model, num_pages, config.threads or torch.get_num_threads())
     report("ready", 1.0)
     return LoadedModel(
         runner=runner,
-        architecture=shape.name,
-        context_len=context_len,
-        vocabulary_size=shape.vocabulary_size,
+        architecture=model.shape.name,
+        context_len=model.context_len,
+        vocabulary_size=model.shape.vocabulary_size,
         num_pages=num_pages,
-        dtype=chosen.name.lower(),
+        dtype=model.weight_format.name.lower(),
         backend=f"cpu ({runner.instruction_set})",
     )

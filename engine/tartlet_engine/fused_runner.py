@@ -8,7 +8,6 @@ any number of threads. They differ between formats, and in the last bits between
 from __future__ import annotations
 
 import weakref
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,8 +16,9 @@ from tartlet_engine.batch import StepBatch
 from tartlet_engine.huge_memory import huge_zeros
 from tartlet_engine.kernel_structs import ModelStruct, pointer
 from tartlet_engine.kernels.build import Kernels, load_kernels
-from tartlet_engine.llama_shape import LlamaShape, read_shape, rotary_tables
-from tartlet_engine.llama_weights import VECTOR, load_weights
+from tartlet_engine.llama_shape import LlamaShape
+from tartlet_engine.llama_weights import VECTOR
+from tartlet_engine.packed_model import PackedModel
 from tartlet_engine.packing import WeightFormat, round_up
 
 PAGE_SIZE = 16
@@ -26,17 +26,6 @@ PAGE_SIZE = 16
 # The workspace grows in these steps, so that it is not made anew for every longer context.
 _ROWS_STEP = 64
 _CONTEXT_STEP = 1024
-
-
-def require_fused(config: Any, page_size: int) -> LlamaShape:
-    """Return the shape of a model that this runner serves.
-
-    Raises NotImplementedError, naming what stands against it, for one that it does not.
-    """
-    shape = read_shape(config)
-    if page_size != PAGE_SIZE:
-        raise NotImplementedError(f"the fused runner has pages of {PAGE_SIZE} tokens, not of {page_size}")
-    return shape
 
 
 def fused_page_bytes(shape: LlamaShape, weight_format: WeightFormat) -> int:
@@ -52,44 +41,30 @@ class FusedRunner:
     device = torch.device("cpu")
 
     def __init__(
-        self,
-        folder: Path,
-        config: Any,
-        weight_format: WeightFormat,
-        num_pages: int,
-        num_threads: int,
-        context_len: int | None = None,
-        instruction_set: str | None = None,
+        self, model: PackedModel, num_pages: int, num_threads: int, instruction_set: str | None = None
     ) -> None:
-        """Compile the kernels if need be, read and pack the weights, and start the threads.
+        """Compile the kernels if need be, and start the threads.
 
         Args:
-            folder: holds the model's safetensors.
-            config: its transformers configuration.
-            weight_format: of the weights; keys and values are float32 for float32, and bfloat16 for the others.
+            model: its keys and values are float32 if its weights are, and else bfloat16.
             num_pages: pages of the KV cache, of 16 tokens each; memory is taken as they are first written.
             num_threads: that compute, the calling one included.
-            context_len: the greatest number of positions; None: what the configuration says.
             instruction_set: see `kernels.build.load_kernels`.
 
         Raises:
-            NotImplementedError: the fused runner does not serve this model.
             KernelsUnavailableError: the kernels cannot be compiled or run on this machine.
         """
-        shape = require_fused(config, PAGE_SIZE)
+        shape = model.shape
         kernels = load_kernels(instruction_set)
-        self.weight_format = weight_format
         self.instruction_set = kernels.instruction_set
         self._kernels: Kernels = kernels
         self._vocabulary_size = shape.vocabulary_size
-        self._context_len = context_len or config.max_position_embeddings
+        self._context_len = model.context_len
         self._num_threads = num_threads
-        self._kv_pool = huge_zeros(num_pages * fused_page_bytes(shape, weight_format))
+        self._kv_pool = huge_zeros(num_pages * fused_page_bytes(shape, model.weight_format))
         self._pages = self._kv_pool.view(shape.num_layers, num_pages, -1)  # uint8
-        weights = load_weights(folder, shape, weight_format)
-        self._logits_size = weights.head.matrix.num_outputs
-        tables = rotary_tables(config, self._context_len)
-        self._model = ModelStruct(kernels, shape, weights, weight_format, tables, self._kv_pool, num_pages)
+        self._logits_size = model.weights.head.matrix.num_outputs
+        self._model = ModelStruct(kernels, model, self._kv_pool, num_pages)
         self._workspace = torch.empty(0, dtype=torch.uint8)
         self._capacity = (0, 0)  # rows, tokens of context
         self._team = kernels.lib.tartlet_team_start(num_threads)

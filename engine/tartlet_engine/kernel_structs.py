@@ -7,34 +7,28 @@ from typing import Any
 import torch
 
 from tartlet_engine.kernels.build import Kernels
-from tartlet_engine.llama_shape import LlamaShape
-from tartlet_engine.llama_weights import LayerWeights, Linear, LlamaWeights
+from tartlet_engine.llama_weights import LayerWeights, Linear
+from tartlet_engine.packed_model import PackedModel
 from tartlet_engine.packing import WeightFormat
 
 
 class ModelStruct:
     """A `tartlet_model`, with everything that it points at."""
 
-    def __init__(
-        self,
-        kernels: Kernels,
-        shape: LlamaShape,
-        weights: LlamaWeights,
-        weight_format: WeightFormat,
-        rotary_tables: tuple[torch.Tensor, torch.Tensor],
-        kv_pool: torch.Tensor,
-        num_pages: int,
-    ) -> None:
+    def __init__(self, kernels: Kernels, packed: PackedModel, kv_pool: torch.Tensor, num_pages: int) -> None:
         """Point at the tensors; `pointer` is valid as long as this object lives."""
+        shape, weights = packed.shape, packed.weights
         self._kernels = kernels
-        self._kept_alive: list[Any] = [weights, rotary_tables, kv_pool]
+        self._kept_alive: list[Any] = [packed, kv_pool]
         layers = kernels.ffi.new("tartlet_layer[]", shape.num_layers)
         for layer, layer_weights, window in zip(layers, weights.layers, shape.sliding_windows, strict=True):
             self._fill_layer(layer, layer_weights)
             layer.sliding_window = window
         self._kept_alive.append(layers)
         model = kernels.ffi.new("tartlet_model *")
-        model.format = kernels.lib.TARTLET_FLOAT32 if weight_format is WeightFormat.FLOAT32 else weight_format
+        model.format = (
+            kernels.lib.TARTLET_FLOAT32 if packed.weight_format is WeightFormat.FLOAT32 else packed.weight_format
+        )
         for name in ("num_layers", "hidden_size", "num_heads", "num_kv_heads", "head_dim", "norm_epsilon"):
             setattr(model, name, getattr(shape, name))
         model.attention_scale = shape.head_dim**-0.5
@@ -43,7 +37,8 @@ class ModelStruct:
         fill_matrix(kernels, model.embedding, weights.embedding)
         fill_matrix(kernels, model.head, weights.head)
         model.final_norm = self._pointer("float *", weights.final_norm)
-        model.cosines, model.sines = (self._pointer("float *", table) for table in rotary_tables)
+        model.cosines = self._pointer("float *", packed.cosines)
+        model.sines = self._pointer("float *", packed.sines)
         model.kv_pool = self._pointer("void *", kv_pool)
         self.pointer = model
 

@@ -8,6 +8,8 @@ without it would be wrong.
 from __future__ import annotations
 
 import re
+import statistics
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,6 +59,14 @@ class LlamaWeights:
     head: Linear
     final_norm: torch.Tensor
 
+    @property
+    def rounding_error(self) -> float:
+        """Root mean square of what quantisation changed, relative to the weights: the mean over all matrices."""
+        matrices = [self.embedding.matrix, self.head.matrix]
+        for layer in self.layers:
+            matrices += [part.matrix for part in (layer.qkv, layer.attention_output, layer.gate_up, layer.down)]
+        return statistics.fmean(matrix.rounding_error for matrix in matrices)
+
 
 def embedding_format(weight_format: WeightFormat) -> WeightFormat:
     """Return the format of the embedding and the head: 4 bits cost too much accuracy there."""
@@ -74,8 +84,10 @@ def weights_bytes(shape: LlamaShape, weight_format: WeightFormat) -> int:
     return shape.num_layers * layer_bytes + (1 if shape.is_tied else 2) * table_bytes
 
 
-def load_weights(folder: Path, shape: LlamaShape, weight_format: WeightFormat) -> LlamaWeights:
-    """Read and pack the weights of a model folder.
+def load_weights(
+    folder: Path, shape: LlamaShape, weight_format: WeightFormat, progress: Callable[[float], None] | None = None
+) -> LlamaWeights:
+    """Read and pack the weights of a model folder. `progress` hears after each layer how much is done, 0 to 1.
 
     Raises NotImplementedError if the folder has weights that the fused runner does not know, or lacks some.
 
@@ -84,8 +96,13 @@ def load_weights(folder: Path, shape: LlamaShape, weight_format: WeightFormat) -
     with ExitStack() as stack:
         source = _Source(folder, stack)
         loader = _Loader(shape, weight_format, source, Arena(weights_bytes(shape, weight_format)))
+        layers = []
+        for index in range(shape.num_layers):
+            layers.append(loader.layer(index))
+            if progress is not None:
+                progress((index + 1) / shape.num_layers)
         weights = LlamaWeights(
-            layers=[loader.layer(index) for index in range(shape.num_layers)],
+            layers=layers,
             embedding=(embedding := loader.embedding("model.embed_tokens")),
             head=embedding if shape.is_tied else loader.embedding("lm_head"),
             final_norm=loader.norm("model.norm"),

@@ -15,6 +15,9 @@ import torch.nn.functional as F
 PANEL_OUTPUTS = 32
 GROUP_INPUTS = 32
 
+# Of what this module and `llama_weights` make. To be raised when it changes: packed models lie in a cache on disk.
+LAYOUT_VERSION = 1
+
 
 class WeightFormat(enum.IntEnum):
     """How weights are held; the numbers are those of `tartlet_format` in kernels/interface.h."""
@@ -36,6 +39,7 @@ class PackedMatrix:
     num_outputs: int
     num_inputs: int
     panels: torch.Tensor  # uint8[bytes], on an address that is a multiple of 64
+    rounding_error: float = 0.0  # of a quantised matrix: root mean square, relative to that of the weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +80,13 @@ def pack(weights: torch.Tensor, weight_format: WeightFormat) -> PackedMatrix:
     elif weight_format is WeightFormat.BFLOAT16:
         panels = _dense_panels(padded.bfloat16(), depth=2)
     elif weight_format is WeightFormat.INT8:
-        panels = _int8_panels(quantize_int8(padded))
+        groups = quantize_int8(padded)
+        panels = _int8_panels(groups)
     else:
-        panels = _int4_panels(quantize_int4(padded))
-    return PackedMatrix(weight_format, padded.shape[0], padded.shape[1], panels)
+        groups = quantize_int4(padded)
+        panels = _int4_panels(groups)
+    error = _rounding_error(padded, groups) if weight_format in GROUP_BYTES else 0.0
+    return PackedMatrix(weight_format, padded.shape[0], padded.shape[1], panels, error)
 
 
 def rounded(weights: torch.Tensor, weight_format: WeightFormat) -> torch.Tensor:
@@ -123,6 +130,11 @@ def quantize_int4(weights: torch.Tensor) -> Groups:
         torch.where(is_better, by_extreme.scales, by_range.scales),
         torch.where(is_better, by_extreme.minima, by_range.minima),
     )
+
+
+def _rounding_error(weights: torch.Tensor, groups: Groups) -> float:
+    size = float(weights.norm())
+    return float(groups.dequantize().sub_(weights).norm()) / size if size else 0.0
 
 
 def _int4_groups(grouped: torch.Tensor, scales: torch.Tensor, minima: torch.Tensor) -> Groups:

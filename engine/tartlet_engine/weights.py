@@ -89,7 +89,7 @@ def load_model(
 
 def read_config(folder: Path) -> Any:
     """Read a model folder's transformers configuration. Raises ModelLoadError if it holds none, or no safetensors."""
-    _require_safetensors(folder)
+    require_safetensors(folder)
     from transformers import AutoConfig
 
     with _refusing_damage(folder.name, "Fetch the model again"):
@@ -232,7 +232,8 @@ def _read_config(auto_config: Any, folder: Path) -> Any:
         ) from error
 
 
-def _require_safetensors(folder: Path) -> None:
+def require_safetensors(folder: Path) -> None:
+    """Raise ModelLoadError unless a folder holds a configuration and safetensors."""
     if not (folder / "config.json").is_file():
         raise ModelLoadError(f"{folder} holds no model: there is no config.json", "Give the model's own folder")
     if not any(folder.glob("*.safetensors")):

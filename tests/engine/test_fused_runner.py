@@ -14,9 +14,11 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from tartlet_engine.accounts import RunAccount
 from tartlet_engine.batch import build_batch, order_chunks
-from tartlet_engine.fused_runner import FusedRunner, fused_page_bytes, require_fused
+from tartlet_engine.fused_runner import FusedRunner, fused_page_bytes
 from tartlet_engine.kernels.build import INSTRUCTION_SETS, KernelsUnavailableError, load_kernels
+from tartlet_engine.llama_shape import read_shape
 from tartlet_engine.llama_weights import embedding_format
+from tartlet_engine.packed_model import pack_model
 from tartlet_engine.packing import WeightFormat, rounded
 from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import PagePool
@@ -84,8 +86,8 @@ def make_runner(
     num_threads: int = 1,
     instruction_set: str | None = None,
 ) -> FusedRunner:
-    config = AutoConfig.from_pretrained(folder)
-    return FusedRunner(folder, config, weight_format, num_pages, num_threads, instruction_set=instruction_set)
+    model = pack_model(folder, AutoConfig.from_pretrained(folder), weight_format)
+    return FusedRunner(model, num_pages, num_threads, instruction_set)
 
 
 class Schedule:
@@ -245,7 +247,8 @@ def test_long_contexts_outgrow_the_workspace(tiny_folder: Path) -> None:
 def test_a_position_beyond_the_context_is_refused(tiny_folder: Path) -> None:
     """The rotary tables end there."""
     config = AutoConfig.from_pretrained(tiny_folder)
-    schedule = Schedule(FusedRunner(tiny_folder, config, WeightFormat.FLOAT32, 64, 1, context_len=40))
+    model = pack_model(tiny_folder, config, WeightFormat.FLOAT32, context_len=40)
+    schedule = Schedule(FusedRunner(model, num_pages=64, num_threads=1))
     schedule.compute(schedule.start(prompt(40)))
 
     with pytest.raises(ValueError, match="a position is 40; this model has 40"):
@@ -261,16 +264,10 @@ def test_steps_without_logits_give_none(tiny_folder: Path) -> None:
 
 def test_pages_have_the_size_that_was_told(tiny_folder: Path) -> None:
     """Keys and values of 16 tokens, in 2 layers with 2 heads of 16 dimensions."""
-    shape = require_fused(AutoConfig.from_pretrained(tiny_folder), PAGE_SIZE)
+    shape = read_shape(AutoConfig.from_pretrained(tiny_folder))
 
     assert fused_page_bytes(shape, WeightFormat.FLOAT32) == 2 * 2 * 2 * 16 * 16 * 4
     assert fused_page_bytes(shape, WeightFormat.INT4) == 2 * 2 * 2 * 16 * 16 * 2
-
-
-def test_other_page_sizes_are_refused(tiny_folder: Path) -> None:
-    """A page is one vector of scores."""
-    with pytest.raises(NotImplementedError, match="pages of 16 tokens, not of 32"):
-        require_fused(AutoConfig.from_pretrained(tiny_folder), 32)
 
 
 def test_closing_twice_is_no_error(tiny_folder: Path) -> None:

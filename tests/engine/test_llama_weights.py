@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zlib
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,9 @@ from transformers import AutoConfig
 
 from tartlet_engine.llama_shape import LlamaShape, read_shape
 from tartlet_engine.llama_weights import load_weights, weights_bytes
-from tartlet_engine.packing import WeightFormat
+from tartlet_engine.packed_file import write_packed
+from tartlet_engine.packed_model import pack_model
+from tartlet_engine.packing import LAYOUT_VERSION, WeightFormat
 from tartlet_engine.tiny import make_tiny_model
 
 
@@ -65,3 +69,26 @@ def test_buffers_of_old_files_are_ignored(tmp_path: Path) -> None:
     )
 
     assert len(load_weights(folder, read_folder_shape(folder), WeightFormat.BFLOAT16).layers) == 2
+
+
+def crc32_of_weights(folder: Path, weight_format: WeightFormat) -> int:
+    """One number for all tensors of a packed model."""
+    file = io.BytesIO()
+    model = pack_model(folder, AutoConfig.from_pretrained(folder), weight_format, context_len=1)
+    write_packed(file, model, "")
+    tensors, _, _ = file.getvalue().partition(b'{"key"')
+    return zlib.crc32(tensors)
+
+
+def test_the_layout_is_that_of_its_version(tmp_path: Path) -> None:
+    """Whoever changes these numbers raises LAYOUT_VERSION: old files lie in caches, and must not be taken for new."""
+    folder = make_tiny_model(tmp_path, num_layers=1, head_dim=20, intermediate_size=100, attention_bias=True)
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    for seed, name in enumerate(sorted(tensors)):
+        numbers = (torch.arange(tensors[name].numel()) * 7919 + seed) % 1009
+        tensors[name] = ((numbers - 504) / 512).view(tensors[name].shape)
+    save_file(tensors, path, {"format": "pt"})
+
+    checksums = [crc32_of_weights(folder, each) for each in WeightFormat]
+    assert (LAYOUT_VERSION, checksums) == (1, [4285649434, 2660597420, 4139915352, 2416134306])

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import platformdirs
+from tartlet_engine.cache_folder import cache_folder
 
 SOURCES = Path(__file__).parent
 
@@ -87,7 +87,7 @@ def load_kernels(instruction_set: str | None = None) -> Kernels:
 def _load(chosen: InstructionSet) -> Kernels:
     compiler = _find_compiler()
     module_name = f"_tartlet_kernels_{chosen.name}"
-    folder = _cache_folder()
+    folder = cache_folder("kernels")
     library = folder / f"{module_name}-{_digest(compiler, chosen)}.so"
     if not library.exists():
         with tempfile.TemporaryDirectory(prefix=".build.", dir=folder) as build_folder:
@@ -133,15 +133,6 @@ def _find_compiler() -> str:
     if found is None:
         raise KernelsUnavailableError(f"there is no C compiler: none of {', '.join(names)} is on the path")
     return found
-
-
-def _cache_folder() -> Path:
-    """Where compiled kernels are kept: native code that is trusted, so nobody else may write there."""
-    configured = os.environ.get("TARTLET_HOME")
-    home = Path(configured).expanduser() if configured else platformdirs.user_cache_path("tartlet", appauthor=False)
-    folder = home / "kernels"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
 
 
 def _digest(compiler: str, chosen: InstructionSet) -> str:
