@@ -13,10 +13,12 @@ from tartlet_engine.api import EngineConfig
 from tartlet_engine.fused_runner import PAGE_SIZE, FusedRunner, fused_page_bytes
 from tartlet_engine.kernels.build import KernelsUnavailableError, load_kernels
 from tartlet_engine.kv_cache import default_num_pages
+from tartlet_engine.llama_shape import read_shape
 from tartlet_engine.model_runner import ModelRunner
-from tartlet_engine.packed_cache import load_packed
-from tartlet_engine.packing import WeightFormat
-from tartlet_engine.weights import ModelLoadError
+from tartlet_engine.packed_cache import find_packed, make_packed
+from tartlet_engine.packed_model import PackedModel
+from tartlet_engine.packing import GROUP_BYTES, WeightFormat
+from tartlet_engine.weights import ModelLoadError, read_config
 
 _log = logging.getLogger("tartlet_engine")
 
@@ -66,9 +68,7 @@ def _load(config: EngineConfig, device: torch.device, report: Callable[[str, flo
         raise NotImplementedError(f"the fused runner is for CPUs, not for {device.type}")
     if config.page_size != PAGE_SIZE:
         raise NotImplementedError(f"the fused runner has pages of {PAGE_SIZE} tokens, not of {config.page_size}")
-    report("compiling kernels", 0.0)
-    load_kernels()
-    model = load_packed(Path(config.model_path), weight_format(config), report)
+    model = _find_or_pack(Path(config.model_path), weight_format(config), report)
     bytes_per_page = fused_page_bytes(model.shape, model.weight_format)
     num_pages = config.kv_pages or default_num_pages(bytes_per_page, PAGE_SIZE, model.context_len, device)
     runner = FusedRunner(model, num_pages, config.threads or torch.get_num_threads())
@@ -82,3 +82,20 @@ def _load(config: EngineConfig, device: torch.device, report: Callable[[str, flo
         dtype=model.weight_format.name.lower(),
         backend=f"cpu ({runner.instruction_set})",
     )
+
+
+def _find_or_pack(folder: Path, chosen: WeightFormat, report: Callable[[str, float], None]) -> PackedModel:
+    """Return the packed model. Nothing is packed in vain: what stands against the fused runner is looked for before."""
+    report("reading weights", 0.0)
+    model = find_packed(folder, chosen)
+    if model is None:
+        report("importing transformers", 0.0)
+        model_config = read_config(folder)
+        read_shape(model_config)
+        report("compiling kernels", 0.1)
+        load_kernels()
+        model = make_packed(folder, model_config, chosen, lambda done: report("packing weights", 0.2 + 0.7 * done))
+    if chosen in GROUP_BYTES:
+        error = model.weights.rounding_error
+        _log.info("weights=%s rounding_error=%.4f (root mean square, of the weights' own)", chosen.name.lower(), error)
+    return model

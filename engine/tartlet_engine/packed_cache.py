@@ -15,13 +15,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from tartlet_engine.cache_folder import cache_folder, mark_used, shrink
 from tartlet_engine.llama_weights import weights_bytes
 from tartlet_engine.packed_file import UnusableFileError, read_packed, write_packed
 from tartlet_engine.packed_model import PackedModel, pack_model
 from tartlet_engine.packing import LAYOUT_VERSION, WeightFormat
-from tartlet_engine.weights import read_config, require_safetensors
+from tartlet_engine.weights import require_safetensors
 
 MAX_BYTES = 4 << 30
 
@@ -30,27 +31,38 @@ _COMPUTED_BY = ("transformers", "torch")
 
 _log = logging.getLogger("tartlet_engine")
 
-Report = Callable[[str, float], None]
 
+def find_packed(folder: Path, weight_format: WeightFormat) -> PackedModel | None:
+    """Return a model folder's packed model from the cache, or None if there is none that can be used.
 
-def load_packed(folder: Path, weight_format: WeightFormat, report: Report) -> PackedModel:
-    """Return a model folder's packed model: from the cache, or else made, and put there.
-
-    Raises ModelLoadError if the folder holds no model, and NotImplementedError if the fused runner does not serve it.
-    A cache that cannot be read or written is no error, but a line in the log.
+    Raises ModelLoadError if the folder holds no model. Cost: see `packed_file.read_packed`.
     """
     key = model_key(folder, weight_format)
-    report("reading weights", 0.2)
-    model = _find(key)
-    if model is None:
-        report("importing transformers", 0.2)
-        config = read_config(folder)
-        model = pack_model(folder, config, weight_format, lambda done: report("packing weights", 0.3 + 0.6 * done))
-        if model_key(folder, weight_format) == key:  # nobody changed the folder meanwhile
-            _keep(key, model)
-    if weight_format in (WeightFormat.INT8, WeightFormat.INT4):
-        name, error = weight_format.name.lower(), model.weights.rounding_error
-        _log.info("weights=%s rounding_error=%.4f (root mean square, relative to the weights)", name, error)
+    try:
+        path = _path(key)
+        with path.open("rb", buffering=0) as file:
+            model = read_packed(file, key)
+    except FileNotFoundError:
+        return None
+    except (OSError, UnusableFileError) as error:
+        _log.warning("the packed model %s... cannot be used, and is made again: %s", key[:12], error)
+        return None
+    mark_used(path)
+    return model
+
+
+def make_packed(
+    folder: Path, config: Any, weight_format: WeightFormat, progress: Callable[[float], None] | None = None
+) -> PackedModel:
+    """Pack a model folder's weights: `packed_model.pack_model`. The result is kept in the cache.
+
+    Raises NotImplementedError if the fused runner does not serve the model. If it cannot be kept, that is no error, but
+    a line in the log.
+    """
+    key = model_key(folder, weight_format)
+    model = pack_model(folder, config, weight_format, progress)
+    if model_key(folder, weight_format) == key:  # nobody changed the folder meanwhile
+        _keep(key, model)
     return model
 
 
@@ -71,21 +83,6 @@ def model_key(folder: Path, weight_format: WeightFormat) -> str:
         facts = (path.name, path.resolve(), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         digest.update("\0".join(map(str, facts)).encode() + b"\0\0")
     return digest.hexdigest()
-
-
-def _find(key: str) -> PackedModel | None:
-    """Return the cached model of this key, or None if there is none that can be used."""
-    try:
-        path = _path(key)
-        with path.open("rb", buffering=0) as file:
-            model = read_packed(file, key)
-    except FileNotFoundError:
-        return None
-    except (OSError, UnusableFileError) as error:
-        _log.warning("the packed model %s... cannot be used, and is made again: %s", key[:12], error)
-        return None
-    mark_used(path)
-    return model
 
 
 def _keep(key: str, model: PackedModel) -> None:

@@ -14,8 +14,8 @@ from tartlet_engine.llama_shape import LlamaShape, read_shape, rotary_tables
 from tartlet_engine.llama_weights import LlamaWeights, load_weights
 from tartlet_engine.packing import WeightFormat
 
-# Many short operators, and two threads wait for each other at every one. On two busy cores, SmolLM2-135M to bfloat16 and
-# to int4 took 1 to 3 s with one thread, and 4 to 27 s with two.
+# Many short operators, and two threads wait for each other at every one: on two busy cores, SmolLM2-135M took 1 to 3 s
+# with one thread, and 4 to 27 s with two.
 PACKING_THREADS = 1
 
 

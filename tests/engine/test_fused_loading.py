@@ -13,6 +13,7 @@ from tartlet_engine.api import EngineConfig
 from tartlet_engine.fused_loading import load_fused, weight_format
 from tartlet_engine.kernels.build import KernelsUnavailableError, load_kernels
 from tartlet_engine.packing import WeightFormat
+from tartlet_engine.tiny import make_tiny_model
 from tartlet_engine.weights import ModelLoadError
 
 CPU = torch.device("cpu")
@@ -55,6 +56,22 @@ def test_a_llama_gets_the_fused_runner(tiny_folder: Path, instruction_set: str) 
     assert (loaded.dtype, loaded.backend) == ("int4", f"cpu ({instruction_set})")
     assert (loaded.architecture, loaded.vocabulary_size, loaded.num_pages) == ("LlamaForCausalLM", 512, 8)
     assert stages[-1] == ("ready", 1.0)
+
+
+def test_rounding_is_told_on_a_miss_and_on_a_hit(
+    tmp_path: Path, instruction_set: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The same number, for formats that quantise."""
+    folder = make_tiny_model(tmp_path)
+    stages: list[str] = []
+    with caplog.at_level(logging.INFO, "tartlet_engine"):
+        for quantize in ("int4", "int4", "none"):
+            load_fused(make_config(folder, quantize=quantize), CPU, lambda stage, _: stages.append(stage))
+    first, second = (text for text in caplog.messages if "rounding_error" in text)
+
+    assert stages.count("importing transformers") == 2, "the second load is a hit"
+    assert first == second
+    assert "weights=int4 rounding_error=0.0" in first
 
 
 @pytest.mark.parametrize(

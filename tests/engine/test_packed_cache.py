@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import stat
@@ -17,16 +16,20 @@ import torch
 
 from tartlet_engine import packed_cache
 from tartlet_engine.cache_folder import cache_folder
-from tartlet_engine.packed_cache import load_packed
+from tartlet_engine.packed_cache import find_packed, make_packed
+from tartlet_engine.packed_model import PackedModel
 from tartlet_engine.packing import WeightFormat
+from tartlet_engine.weights import read_config
 
-LOAD = """
+PACK = """
 import sys
 from pathlib import Path
-from tartlet_engine.packed_cache import load_packed
+from tartlet_engine.packed_cache import make_packed
 from tartlet_engine.packing import WeightFormat
+from tartlet_engine.weights import read_config
 
-load_packed(Path(sys.argv[1]), WeightFormat.INT4, lambda stage, done: None)
+folder = Path(sys.argv[1])
+make_packed(folder, read_config(folder), WeightFormat.INT4)
 """
 
 START = """
@@ -56,11 +59,12 @@ def folder(tiny_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_folder, tmp_path / "model"))
 
 
+def pack(folder: Path, weight_format: WeightFormat = WeightFormat.INT4) -> PackedModel:
+    return make_packed(folder, read_config(folder), weight_format)
+
+
 def is_hit(folder: Path, weight_format: WeightFormat = WeightFormat.INT4) -> bool:
-    """Load, and tell whether nothing had to be packed."""
-    stages: list[str] = []
-    load_packed(folder, weight_format, lambda stage, _: stages.append(stage))
-    return "packing weights" not in stages
+    return find_packed(folder, weight_format) is not None
 
 
 def packed_files(home: Path) -> list[Path]:
@@ -87,15 +91,18 @@ def test_a_hit_computes_what_a_miss_does(tiny_engine: Callable[..., Any], home: 
 
 
 def test_each_format_has_its_own(folder: Path) -> None:
-    """The second load of each finds it."""
-    assert [is_hit(folder, each) for each in WeightFormat] == [False] * 4
-    assert [is_hit(folder, each) for each in WeightFormat] == [True] * 4
+    """One is not taken for another."""
+    for weight_format in WeightFormat:
+        assert not is_hit(folder, weight_format)
+        pack(folder, weight_format)
+
+    assert all(is_hit(folder, each) for each in WeightFormat)
 
 
 def test_changed_weights_are_packed_again(folder: Path) -> None:
     """Even if their file has the size and the time of the old one."""
     path = folder / "model.safetensors"
-    is_hit(folder)
+    pack(folder)
     before, content = path.stat(), bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
@@ -107,16 +114,17 @@ def test_changed_weights_are_packed_again(folder: Path) -> None:
 def test_a_changed_configuration_is_read_again(folder: Path) -> None:
     """And makes another model."""
     path = folder / "config.json"
-    is_hit(folder)
+    pack(folder)
     path.write_text(path.read_text().replace('"max_position_embeddings": 2048', '"max_position_embeddings": 1024'))
-    model = load_packed(folder, WeightFormat.INT4, lambda *_: None)
 
-    assert model.context_len == 1024
+    assert not is_hit(folder)
+    assert pack(folder).context_len == 1024
+    assert is_hit(folder)
 
 
 def test_a_new_layout_is_another_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of older versions are left alone until they are the ones used longest ago."""
-    is_hit(folder)
+    pack(folder)
     monkeypatch.setattr(packed_cache, "LAYOUT_VERSION", -1)
 
     assert not is_hit(folder)
@@ -127,19 +135,20 @@ def test_a_damaged_file_is_replaced(
     folder: Path, home: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     """With a line in the log."""
-    is_hit(folder)
+    pack(folder)
     (path,) = packed_files(home)
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
 
     assert not is_hit(folder)
     assert "cannot be used" in caplog.text
+    pack(folder)
     assert path.read_bytes() == whole
 
 
 def test_only_the_owner_may_read_a_file(folder: Path, home: Path) -> None:
     """A model may be secret."""
-    is_hit(folder)
+    pack(folder)
 
     assert [stat.S_IMODE(path.stat().st_mode) for path in packed_files(home)] == [0o600]
 
@@ -147,9 +156,9 @@ def test_only_the_owner_may_read_a_file(folder: Path, home: Path) -> None:
 def test_the_folder_is_bounded(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was used longest ago goes; the last one stays."""
     monkeypatch.setattr(packed_cache, "MAX_BYTES", 1)
-    is_hit(folder, WeightFormat.INT8)
+    pack(folder, WeightFormat.INT8)
+    pack(folder, WeightFormat.INT4)
 
-    assert not is_hit(folder, WeightFormat.INT4)
     assert len(packed_files(home)) == 1
     assert is_hit(folder, WeightFormat.INT4)
 
@@ -162,6 +171,7 @@ def test_without_a_folder_models_load_all_the_same(
     monkeypatch.setenv("TARTLET_HOME", str(tmp_path / "file"))
 
     assert not is_hit(folder)
+    assert pack(folder).context_len == 2048
     assert "is not kept" in caplog.text
 
 
@@ -172,26 +182,14 @@ def test_a_failed_write_leaves_nothing(folder: Path, home: Path, monkeypatch: py
         raise OSError("no space left")
 
     monkeypatch.setattr(packed_cache, "write_packed", fail)
+    pack(folder)
 
-    assert not is_hit(folder)
     assert packed_files(home) == []
-
-
-def test_rounding_is_told_on_a_miss_and_on_a_hit(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The same number, for formats that quantise."""
-    with caplog.at_level(logging.INFO, "tartlet_engine"):
-        for weight_format in (WeightFormat.INT4, WeightFormat.INT4, WeightFormat.FLOAT32):
-            is_hit(folder, weight_format)
-    lines = [record.getMessage() for record in caplog.records if "rounding_error" in record.getMessage()]
-
-    assert len(lines) == 2
-    assert lines[0] == lines[1]
-    assert "weights=int4 rounding_error=0.0" in lines[0]
 
 
 def test_two_processes_may_pack_at_once(folder: Path, home: Path) -> None:
     """One whole file is left, and nothing else."""
-    processes = [subprocess.Popen([sys.executable, "-c", LOAD, str(folder)]) for _ in range(2)]
+    processes = [subprocess.Popen([sys.executable, "-c", PACK, str(folder)]) for _ in range(2)]
 
     assert [process.wait(timeout=120) for process in processes] == [0, 0]
     assert len(packed_files(home)) == 1
@@ -200,7 +198,7 @@ def test_two_processes_may_pack_at_once(folder: Path, home: Path) -> None:
 
 def test_a_hit_starts_an_engine_without_transformers(folder: Path) -> None:
     """Importing it would take longer than all the rest."""
-    is_hit(folder)
+    pack(folder)
     done = subprocess.run(
         [sys.executable, "-c", START, str(folder)], capture_output=True, text=True, check=True, timeout=120
     )
