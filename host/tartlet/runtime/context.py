@@ -21,6 +21,7 @@ from tartlet_engine.api import (
 )
 
 if TYPE_CHECKING:
+    from tartlet.runtime.flush import FlushOperation
     from tartlet.runtime.generation import GenerationState
     from tartlet.runtime.model import ModelHandle
     from tartlet.runtime.run_state import RunState
@@ -39,6 +40,7 @@ class ContextState:
         self.tokens = array("I")
         self.chat = ChatHistory()
         self.generation: GenerationState | None = None
+        self.flushes: set[FlushOperation] = set()  # under way
         self._num_inherited = 0  # tokens that a fork began with
         self._error: EngineError | None = None
         self._is_dropped = False
@@ -140,7 +142,7 @@ class ContextState:
             self.run.link.submit(TruncateContext(self.context_id, length))
 
     def drop(self) -> None:
-        """Free it; a generation that runs on it comes to its end first."""
+        """Free it; a generation that runs on it comes to its end first, a flush ends as cancelled."""
         self._is_dropped = True
         if self.generation is None:
             self._free()
@@ -168,3 +170,6 @@ class ContextState:
     def _free(self) -> None:
         self.run.link.unregister(self.context_id)
         self.run.link.submit(FreeContext(self.context_id))
+        for flush in self.flushes:
+            flush.give_up()
+        self.flushes.clear()

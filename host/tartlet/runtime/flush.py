@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tartlet.runtime.context import ContextState
-from tartlet_engine.api import Event, Failed, FlushContext
+from tartlet_engine.api import EngineError, ErrorCode, Event, Failed, FlushContext
+
+_FREED = EngineError(ErrorCode.CANCELLED, "the context was freed before its flush was done")
 
 
 class FlushOperation:
@@ -12,14 +14,24 @@ class FlushOperation:
     def __init__(self, context: ContextState) -> None:
         self.run = context.run
         self.event = self.run.events.add()
+        self._context = context
         self._operation_id = self.run.link.new_id()
+        context.flushes.add(self)
         self.run.link.register(self._operation_id, self)
         self.run.link.submit(FlushContext(context.context_id, self._operation_id))
 
     def handle(self, event: Event, at_ns: int) -> None:
         """Take in that it is done, or has failed."""
+        self._context.flushes.discard(self)
+        self._end(event.error if isinstance(event, Failed) else None)
+
+    def give_up(self) -> None:
+        """Take in that the context is freed, after which the engine has nothing more to say."""
+        self._end(_FREED)
+
+    def _end(self, error: EngineError | None) -> None:
         self.run.link.unregister(self._operation_id)
-        self.run.events.set_ready(self.event, event.error if isinstance(event, Failed) else None)
+        self.run.events.set_ready(self.event, error)
 
 
 def start_flush(context: ContextState) -> int:

@@ -36,3 +36,21 @@ def test_its_event_tells_what_went_wrong(bench: Any) -> None:
     bench.wait_until(lambda: all(event.status is EventStatus.READY for event in events))
 
     assert [event.error.code if event.error else None for event in events] == [None] * 16 + [ErrorCode.KV_EXHAUSTED]
+
+
+def test_freeing_the_context_ends_it_as_cancelled(bench: Any) -> None:
+    """Whoever waits for a flush of a context that is freed under it is not left waiting."""
+    run = bench.new_run()
+
+    def start() -> Any:
+        context = ContextState.create(run, bench.model)
+        context.append([1] * 1000)
+        event = run.events.get(start_flush(context))
+        context.drop()
+        return event
+
+    event = bench.call(start)
+    bench.wait_until(lambda: bench.engine.stats().contexts == 0)
+
+    assert event.status is EventStatus.READY
+    assert event.error.code == ErrorCode.CANCELLED
