@@ -53,10 +53,10 @@ class Stepper:
         logits = self._forward(chunks, plan)
         computed = [] if logits is None else self._note_computed(chunks, logits)
         sampled = self._sample(computed, logits)
-        for sequence in plan.waiting:
-            if self._pool.pages_for(sequence.target_len) > self._pool.num_pages:
-                self._fail_for_pages(sequence)
-        if not chunks and not sampled and not plan.breaches:
+        hopeless = [s for s in plan.waiting if self._pool.pages_for(s.target_len) > self._pool.num_pages]
+        for sequence in hopeless:
+            self._fail_for_pages(sequence)
+        if not (chunks or sampled or plan.breaches or hopeless):
             self._make_way()
 
     def _forward(self, chunks: list[Chunk], plan: StepPlan) -> torch.Tensor | None:

@@ -198,6 +198,19 @@ def test_a_generation_that_outgrows_the_whole_pool_fails(hash_engine: Any) -> No
     assert driver.num_held == 0
 
 
+def test_only_the_one_that_outgrows_the_whole_pool_fails(hash_engine: Any, hash_text: HashText) -> None:
+    """Its pages come free with it, so whoever waits for pages goes on."""
+    driver = hash_engine(num_pages=4, page_size=4)
+    run_id = driver.open_run()
+    greedy = driver.generate(driver.create(run_id, PROMPT[:11]), max_tokens=30)
+    driver.step(3)
+    modest = driver.generate(driver.create(run_id, PROMPT[:4]), max_tokens=2)
+    driver.settle()
+
+    assert driver.failure(greedy).code == ErrorCode.KV_EXHAUSTED
+    assert driver.tokens(modest) == hash_text(PROMPT[:4], 2)
+
+
 def test_a_failing_forward_pass_fails_those_who_took_part(hash_engine: Any, hash_text: HashText) -> None:
     """Generations of the failed step fail as internal; their contexts and all others go on."""
     driver = hash_engine(max_batch_tokens=16)
