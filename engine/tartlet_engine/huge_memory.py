@@ -14,9 +14,15 @@ def huge_zeros(num_bytes: int) -> torch.Tensor:
     """Return uint8[num_bytes] of zeros that begins on a huge page.
 
     Memory is taken from the system as it is first written, and given back when the tensor is freed.
+
+    Raises:
+        MemoryError: the system does not have that much.
     """
-    # Private: a shared mapping, which is what Python makes by default, gets no huge pages.
-    mapping = mmap.mmap(-1, num_bytes + HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        # Private: a shared mapping, which is what Python makes by default, gets no huge pages.
+        mapping = mmap.mmap(-1, num_bytes + HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"{num_bytes / 1e9:,.1f} GB of memory are not to be had: {error}") from error
     with contextlib.suppress(OSError, AttributeError):  # a system without huge pages has small ones
         mapping.madvise(mmap.MADV_HUGEPAGE)
     whole = torch.frombuffer(mapping, dtype=torch.uint8)

@@ -115,8 +115,8 @@ def _check_config(config: EngineConfig) -> None:
         raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {config.device!r}")
     for name in ("threads", "kv_pages", "page_size", "max_batch_tokens"):
         value = getattr(config, name)
-        if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+        if value is not None and not (type(value) is int and value >= 1):
+            raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
 
 
 def _prepare_thread(threads: int | None) -> None:

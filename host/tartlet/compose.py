@@ -56,6 +56,9 @@ def start_engine(
         raise ModelError(f"cannot load {model}: {error.message}", hint=error.hint, code="load_failed") from error
     except ValueError as error:
         raise ConfigError(str(error)) from error
+    except MemoryError as error:
+        hint = "Give fewer kv_pages, or take a smaller model or dtype."
+        raise ModelError(f"cannot load {model}: {error}", hint=hint, code="load_failed") from error
     progress(task, 1, 1)
     return client
 

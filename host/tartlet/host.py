@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from tartlet import compose, models, paths
+from tartlet import arguments, compose, models, paths
 from tartlet.bindings import PROGRAM_INTERFACES, RUNNER_INTERFACES
 from tartlet.errors import ConfigError, GuestError, RunCancelledError, TartletError
 from tartlet.events import RunEvent, RunUsage
@@ -32,7 +32,6 @@ Loadable: TypeAlias = str | Path | bytes
 """A path to a folder, a .py file or a component; the bytes of a component; or Python source text (it has a newline)."""
 
 TENANT = "local"
-_MAX_SEED = 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,7 @@ class Host:
 
     def __init__(
         self,
-        model: str = models.DEFAULT,
+        model: str | Path = models.DEFAULT,
         *,
         dtype: str = "auto",
         quantize: str = "none",
@@ -154,12 +153,12 @@ class Host:
         spares: int = 2,
         progress: Progress = silent,
     ) -> None:
-        if spares < 0:
-            raise ConfigError(f"spares must not be negative, got {spares}")
-        self._model, self._dtype, self._quantize = model, dtype, quantize
+        arguments.check_model(model)
+        arguments.check_spares(spares)
+        self._model, self._dtype, self._quantize = str(model), dtype, quantize
         self._threads, self._kv_pages = threads, kv_pages
         self._given_engine = engine
-        self._limits = limits or Limits()
+        self._limits = Limits() if limits is None else arguments.checked_limits(limits)
         self._num_spares = spares
         self._progress = progress
         self._engine: EngineClient | None = None
@@ -218,8 +217,11 @@ class Host:
             InvalidComponentError: It is no component that this host can run; `code` says in which way.
             BuildError: The source cannot be read or compiled, or the runner cannot be built.
             ProgramError: There is no such file, or it is neither Python nor a component.
+            ConfigError: `source` is of another type, or `name` is no Unicode text.
         """
         self._open()
+        if name is not None:
+            arguments.check_name(name)
         assert self._loader is not None
         return await asyncio.to_thread(self._loader.load, source, name)
 
@@ -236,14 +238,14 @@ class Host:
                 `secrets` and `os.urandom`: they stay random.
 
         Raises:
-            ConfigError: The input is not JSON, or the seed is out of its range.
+            ConfigError: The input is not JSON, the seed is out of its range, or the limits are no `Limits`.
             ProgramError: As `load`.
         """
         supervisor = self._open()
         assert self._waker is not None
-        input_json = _to_json(input)
-        if seed is not None and not 0 <= seed < _MAX_SEED:
-            raise ConfigError(f"the seed must be at least 0 and below 2**64, got {seed}")
+        input_json = arguments.checked_json(input)
+        seed = secrets.randbits(64) if seed is None else arguments.checked_seed(seed)
+        limits = self._limits if limits is None else arguments.checked_limits(limits)
         if not isinstance(program, Program):
             program = await self.load(program)
             supervisor = self._open()
@@ -254,8 +256,8 @@ class Host:
             run_id=f"run_{secrets.token_hex(12)}",
             inferlet=program.name,
             tenant=TENANT,
-            limits=limits or self._limits,
-            seed=secrets.randbits(64) if seed is None else seed,
+            limits=limits,
+            seed=seed,
             program=program.runner_json(input_json),
             on_finish=supervisor.forget,
         )
@@ -291,10 +293,3 @@ class Host:
             kv_pages=self._kv_pages,
             progress=self._progress,
         )
-
-
-def _to_json(value: Any) -> str:
-    try:
-        return json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"the input cannot be written as JSON: {error}") from error

@@ -8,10 +8,12 @@ from tartlet.errors import ConfigError
 
 MIB = 1 << 20
 
+_MAX_LIMIT = 1 << 63
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """A run's limits; `None` is no limit. Raises `ConfigError` for a limit that is not positive."""
+    """A run's limits; `None` is no limit. Raises `ConfigError` for a limit that is no positive integer."""
 
     max_memory_bytes: int | None = 256 * MIB
     """Linear memory of the instance. A Python inferlet starts with 27 MiB."""
@@ -33,5 +35,5 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is not None and value <= 0:
-                raise ConfigError(f"{field.name} must be positive or None, got {value!r}")
+            if value is not None and not (type(value) is int and 0 < value < _MAX_LIMIT):
+                raise ConfigError(f"{field.name} must be positive, whole, below 2**63, or None, got {value!r}")

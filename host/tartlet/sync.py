@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -110,7 +111,7 @@ class Host:
 
     def __init__(
         self,
-        model: str = models.DEFAULT,
+        model: str | Path = models.DEFAULT,
         *,
         dtype: str = "auto",
         quantize: str = "none",

@@ -33,3 +33,9 @@ def test_an_arena_that_is_too_small_says_so() -> None:
     """Nothing is written beyond its end."""
     with pytest.raises(AssertionError, match="too small"):
         Arena(64).hold(torch.zeros(128, dtype=torch.uint8))
+
+
+def test_more_than_there_is() -> None:
+    """The error says how much was asked for."""
+    with pytest.raises(MemoryError, match=r"1,000,000,000\.0 GB"):
+        huge_zeros(10**18)

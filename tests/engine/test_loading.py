@@ -19,10 +19,12 @@ from tartlet_engine.weights import ModelLoadError
     [
         ({"dtype": "int7"}, "dtype must be 'auto', 'float32' or 'bfloat16', got 'int7'"),
         ({"device": "tpu"}, "device must be 'auto', 'cpu' or 'cuda', got 'tpu'"),
-        ({"threads": 0}, "threads must be at least 1, got 0"),
-        ({"kv_pages": 0}, "kv_pages must be at least 1"),
-        ({"page_size": -1}, "page_size must be at least 1"),
-        ({"max_batch_tokens": 0}, "max_batch_tokens must be at least 1"),
+        ({"threads": 0}, "threads must be a whole number, at least 1, got 0"),
+        ({"kv_pages": 0}, "kv_pages must be a whole number, at least 1"),
+        ({"kv_pages": 1.5}, "kv_pages must be a whole number, at least 1, got 1.5"),
+        ({"threads": "2"}, "threads must be a whole number, at least 1, got '2'"),
+        ({"page_size": -1}, "page_size must be a whole number, at least 1"),
+        ({"max_batch_tokens": 0}, "max_batch_tokens must be a whole number, at least 1"),
     ],
 )
 def test_settings_out_of_range(tiny_folder: Path, setting: dict[str, Any], message: str) -> None:

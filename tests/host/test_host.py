@@ -214,8 +214,58 @@ async def test_input_that_is_not_json(engine: FakeEngine, bad: Any) -> None:
             await host.start(ECHO, {"text": bad})
 
 
-@pytest.mark.parametrize("seed", [-1, 2**64])
-async def test_a_seed_out_of_range(engine: FakeEngine, seed: int) -> None:
+async def test_input_that_is_too_deep_for_json(engine: FakeEngine) -> None:
+    """It is refused as what cannot be written is."""
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    async with tartlet.Host(engine=engine) as host:
+        with pytest.raises(tartlet.ConfigError, match="JSON"):
+            await host.start(ECHO, {"text": nested})
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"source": 5}, {"source": None}, {"source": ECHO, "name": 5}, {"source": ECHO, "name": "\ud800"}],
+)
+async def test_what_cannot_be_loaded(engine: FakeEngine, bad: Any) -> None:
+    """An argument of another type is named at once."""
+    async with tartlet.Host(engine=engine) as host:
+        with pytest.raises(tartlet.ConfigError, match="program"):
+            await host.load(**bad)
+
+
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [({"model": None}, "model"), ({"spares": 1.5}, "spares"), ({"limits": {"max_tokens": 5}}, "limits")],
+)
+def test_settings_of_another_type(bad: Any, named: str) -> None:
+    """They are refused where they are written."""
+    with pytest.raises(tartlet.ConfigError, match=f"{named} must be"):
+        tartlet.Host(**bad)
+
+
+async def test_limits_of_another_type(engine: FakeEngine) -> None:
+    """A dict, for example, is not silently taken for no limits."""
+    async with tartlet.Host(engine=engine) as host:
+        with pytest.raises(tartlet.ConfigError, match=r"tartlet\.Limits"):
+            await host.start(ECHO, limits={})  # type: ignore[arg-type]
+
+
+async def test_waiting_on_another_loop(engine: FakeEngine) -> None:
+    """It is refused, because that wait would never end; what runs goes on."""
+    async with tartlet.Host(engine=engine) as host:
+        run = await host.start(
+            "import asyncio\n" + ECHO.replace("    return", "    await asyncio.sleep(60)\n    return", 1)
+        )
+        for wait in (run.result, run.next_event):
+            with pytest.raises(tartlet.ConfigError, match="another event loop"):
+                await asyncio.to_thread(lambda wait=wait: asyncio.run(wait()))
+        assert not run.has_ended
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, True, "1"])
+async def test_a_seed_out_of_range(engine: FakeEngine, seed: Any) -> None:
     """It is refused with the range."""
     async with tartlet.Host(engine=engine) as host:
         with pytest.raises(tartlet.ConfigError, match=r"2\*\*64"):

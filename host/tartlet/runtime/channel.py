@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import threading
 from collections import deque
 from typing import TypeAlias
 
-from tartlet.errors import TartletError
+from tartlet.errors import ConfigError, TartletError
 from tartlet.events import Log, Output, RunEvent, RunUsage
 
 Outcome: TypeAlias = str | TartletError
@@ -31,7 +32,16 @@ class LoopWaker:
             if self._is_scheduled or self.loop.is_closed():
                 return
             self._is_scheduled = True
-        self.loop.call_soon_threadsafe(self._wake_all)
+        with contextlib.suppress(RuntimeError):  # it was closed just now
+            self.loop.call_soon_threadsafe(self._wake_all)
+
+    def check_loop(self) -> None:
+        """Raise ConfigError on another loop than the one that is woken, where a wait would never end."""
+        if asyncio.get_running_loop() is not self.loop:
+            raise ConfigError(
+                "this is another event loop than the one in which the host was opened",
+                hint="Wait there (asyncio.run_coroutine_threadsafe), or use tartlet.sync, which works from any thread.",
+            )
 
     def _wake_all(self) -> None:
         with self._lock:
@@ -95,7 +105,7 @@ class Channel:
     # ---- The loop's side ----
 
     async def next(self) -> RunEvent | None:
-        """The next event, when there is one; None after the last."""
+        """The next event, when there is one; None after the last. Raises ConfigError for a wait on another loop."""
         while True:
             with self._lock:
                 if self._events:
@@ -103,16 +113,18 @@ class Channel:
                     return Output(event.getvalue()) if isinstance(event, io.StringIO) else event
                 if self._is_closed:
                     return None
+                self._waker.check_loop()
                 self._has_news.clear()
                 self._is_event_awaited = True
             await self._has_news.wait()
 
     async def outcome(self) -> Outcome:
-        """The outcome, when there is one."""
+        """The outcome, when there is one. Raises ConfigError for a wait on another loop."""
         with self._lock:
             self._is_end_awaited = True
             must_wait = not self._is_closed
         if must_wait:
+            self._waker.check_loop()
             await self._ended.wait()
         assert self._outcome is not None
         return self._outcome

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from tartlet import paths
 from tartlet.contract import contract
-from tartlet.errors import BuildError, InvalidComponentError, ProgramError, TartletError
+from tartlet.errors import BuildError, ConfigError, InvalidComponentError, ProgramError, TartletError
 from tartlet.progress import Progress
 from tartlet.runner import PythonSource, read_source, runner_component
 from tartlet.runtime.code_cache import CodeCache
@@ -24,6 +24,9 @@ from tartlet.wasm.linker import LinkedComponent
 
 _COMPILE_LIMITS = FiberLimits(memory_bytes=1 << 30, cpu_ns=60_000_000_000, host_calls=1_000_000)
 """Source that is only compiled can do nothing but be big."""
+
+
+_GIVE = "Give a folder with a main.py, a .py file, a .wasm component, or Python source text of several lines."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +76,11 @@ class Loader:
             return self._load_component(source, name or "component")
         if isinstance(source, str) and "\n" in source:
             return self._load_source(PythonSource("main", {"main.py": source}), name or "main")
-        path = Path(source).expanduser()
+        path = _existing_path(source)
         name = name or path.resolve().stem
-        if path.is_dir() or (path.is_file() and path.suffix == ".py"):
+        if path.is_dir() or path.suffix == ".py":
             return self._load_source(read_source(path), name)
-        if path.is_file():
-            return self._load_component(_read_component(path), name)
-        raise ProgramError(
-            f"there is no file or folder {str(path)!r}",
-            hint="Give a folder with a main.py, a .py file, a .wasm component, or Python source text of several lines.",
-            code="not_found",
-        )
+        return self._load_component(_read_component(path), name)
 
     def _load_component(self, component: bytes, name: str) -> Program:
         digest = hashlib.sha256(component).hexdigest()
@@ -129,9 +126,26 @@ class Loader:
             return self._runner
 
 
+def _existing_path(source: str | Path) -> Path:
+    """The file or folder that a caller named. Raises ConfigError for another type, ProgramError if none is there."""
+    if not isinstance(source, str | Path):
+        raise ConfigError(f"a program must be a path, text or bytes, not {type(source).__name__}", hint=_GIVE)
+    try:
+        path = Path(source).expanduser()
+        if path.is_dir() or path.is_file():
+            return path
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or `~` where nobody has a home
+        pass
+    shown = repr(str(source)) if len(str(source)) <= 200 else f"{str(source)[:200]!r}..."
+    raise ProgramError(f"there is no file or folder {shown}", hint=_GIVE, code="not_found")
+
+
 def _read_component(path: Path) -> bytes:
     """The bytes of a file. Raises InvalidComponentError at once if it is something else than WebAssembly."""
-    component = path.read_bytes()
+    try:
+        component = path.read_bytes()
+    except OSError as error:
+        raise ProgramError(f"{path} cannot be read: {error.strerror}", code="not_readable") from error
     if not component.startswith(b"\0asm"):
         raise InvalidComponentError(f"{path} is neither a .py file nor a WebAssembly component", code="not_a_component")
     return component

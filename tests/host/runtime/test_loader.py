@@ -48,7 +48,7 @@ def test_source_is_compiled_once(fake: Any) -> None:
     assert fake.host.load(HELLO + "\n").digest != program.digest
 
 
-@pytest.mark.parametrize("missing", ["no_such_program", "no/such.wasm", Path("none.py")])
+@pytest.mark.parametrize("missing", ["no_such_program", "no/such.wasm", Path("none.py"), "a\0b", "x" * 5000])
 def test_a_path_that_is_not_there(fake: Any, missing: Any) -> None:
     """It says so, and what can be given."""
     with pytest.raises(tartlet.ProgramError, match="there is no file or folder") as caught:
