@@ -115,7 +115,11 @@ def _read_header(file: IO[bytes]) -> tuple[bytes, int]:
 
 
 class _TensorReader:
-    """Reads tensors into one buffer, each when the header first speaks of it."""
+    """Reads tensors into one buffer, each when the header first speaks of it.
+
+    Mapping the file would load in a tenth of the time, but onto small pages, on which a decode step of SmolLM2-135M
+    took 15 % longer with weights in int4, and 25 % in bfloat16.
+    """
 
     def __init__(self, descriptor: int, num_bytes: int) -> None:
         self._descriptor = descriptor

@@ -61,6 +61,7 @@ def examine(progress: Progress = silent) -> list[Finding]:
         "models": lambda: _folder("models", paths.models_folder()),
         "components": lambda: _folder("components", paths.components_folder(), compiler.MAX_BYTES),
         "runners": lambda: _folder("runners", paths.runners_folder(), runner.MAX_BYTES),
+        "packed models": lambda: _folder("packed models", paths.packed_folder()),
         "default model": _default_model,
         "self-test": lambda: _self_test(progress),
     }

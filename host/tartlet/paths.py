@@ -47,3 +47,8 @@ def components_folder() -> Path:
 def runners_folder() -> Path:
     """Language runners that were built here."""
     return folder("runners")
+
+
+def packed_folder() -> Path:
+    """Models as the engine's kernels hold them. Only the engine writes here."""
+    return folder("packed")
