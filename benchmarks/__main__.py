@@ -32,7 +32,10 @@ def main() -> None:
 def _run(name: str, options: argparse.Namespace) -> None:
     patience = 0 if options.quick else options.patience
     settings = Settings(is_quick=options.quick, threads=options.threads, patience=patience)
-    rows = list(importlib.import_module(f"benchmarks.{name}").measure(settings))
+    rows = []
+    for row in importlib.import_module(f"benchmarks.{name}").measure(settings):
+        print(f"{name}: {row.name}: {report.figure(row.median)} {row.unit}", file=sys.stderr)  # it takes minutes
+        rows.append(row)
     content = report.to_json(name, rows)
     if not options.quick:  # those figures mean nothing
         report.save(content)

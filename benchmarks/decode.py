@@ -17,6 +17,7 @@ from benchmarks.settings import Settings
 from benchmarks.stopwatch import stopwatch
 from benchmarks.transformers_loop import TransformersLoop
 from tartlet import compose, models
+from tartlet_engine.fused_runner import FusedRunner
 from tartlet_engine.model_runner import TransformersRunner
 from tartlet_engine.step import Stepper
 
@@ -34,7 +35,7 @@ class Load:
     rounds: int
 
 
-LOADS = (Load(1, 64, 9), Load(8, 48, 7), Load(32, 32, 5))
+LOADS = (Load(1, 48, 7), Load(8, 24, 5), Load(32, 16, 5))
 QUICK_LOADS = (Load(1, 4, 1), Load(2, 4, 1))
 
 
@@ -52,9 +53,9 @@ def measure(settings: Settings) -> Iterator[Row]:
 
 def _measure_prefill(contest: _Contest, dtype: str, settings: Settings) -> Iterator[Row]:
     length = settings.scaled(PREFILL_LEN, 24)
-    rounds = measure_rounds(lambda number: contest.prefill(number, length), settings.scaled(9, 1), settings)
+    rounds = measure_rounds(lambda number: contest.prefill(number, length), settings.scaled(7, 1), settings)
     label = f"{dtype}, prefill of {length}"
-    yield row(rounds, "Tartlet", "tokens/s", label=f"{label}: Tartlet")
+    yield row(rounds, "Tartlet", "tokens/s", label=f"{label}: Tartlet on {contest.backend}")
     yield row(rounds, "loop", "tokens/s", label=f"{label}: transformers")
     yield row(rounds, "Tartlet / loop", "ratio", label=f"{label}: Tartlet / transformers")
 
@@ -62,7 +63,7 @@ def _measure_prefill(contest: _Contest, dtype: str, settings: Settings) -> Itera
 def _measure_decode(contest: _Contest, dtype: str, load: Load, settings: Settings) -> Iterator[Row]:
     rounds = measure_rounds(lambda number: contest.decode(number, load), load.rounds, settings)
     label = f"{dtype}, decode of {load.num_sequences}"
-    yield row(rounds, "Tartlet", "tokens/s", label=f"{label}: Tartlet")
+    yield row(rounds, "Tartlet", "tokens/s", label=f"{label}: Tartlet on {contest.backend}")
     yield row(rounds, "loop", "tokens/s", label=f"{label}: transformers, loop")
     yield row(rounds, "generate", "tokens/s", label=f"{label}: transformers, generate")
     yield row(rounds, "Tartlet / loop", "ratio", label=f"{label}: Tartlet / loop")
@@ -77,6 +78,12 @@ class _Contest:
     caller: DirectCaller
     transformers: TransformersLoop
 
+    @property
+    def backend(self) -> str:
+        """What computes Tartlet's part."""
+        [model] = self.engine.models.values()
+        return model.backend
+
     def prefill(self, number: int, length: int) -> Figures:
         [prompt] = self._prompts(number, 1, length)
         seconds = in_turn(
@@ -90,7 +97,11 @@ class _Contest:
 
     def decode(self, number: int, load: Load) -> Figures:
         prompts = self._prompts(number, load.num_sequences, PROMPT_LEN)
-        with stopwatch(Stepper, "step") as steps, stopwatch(TransformersRunner, "forward") as forwards:
+        with (
+            stopwatch(Stepper, "step") as steps,
+            stopwatch(FusedRunner, "forward") as fused,
+            stopwatch(TransformersRunner, "forward") as plain,
+        ):
             rates = in_turn(
                 number,
                 {
@@ -99,7 +110,7 @@ class _Contest:
                     "generate": lambda: self.transformers.generate_rate(prompts, load.num_tokens),
                 },
             )
-        return {**_with_ratio(rates), "outside": 100 * (1 - forwards.seconds / steps.seconds)}
+        return {**_with_ratio(rates), "outside": 100 * (1 - (fused.seconds + plain.seconds) / steps.seconds)}
 
     def _prompts(self, number: int, num_prompts: int, length: int) -> list[list[int]]:
         """Random tokens, others in each round."""

@@ -93,8 +93,11 @@ def figure(value: float) -> str:
 
 
 def met(entry: Row) -> str:
-    """In a word, whether the goal is met."""
-    return "" if entry.is_met is None else "yes" if entry.is_met else "NO"
+    """In a word, whether the goal is met; with a question mark if the machine was busy in most rounds."""
+    if entry.is_met is None:
+        return ""
+    doubt = "?" if 2 * entry.num_busy > len(entry.values) else ""
+    return ("yes" if entry.is_met else "NO") + doubt
 
 
 def to_json(benchmark: str, rows: Sequence[Row]) -> dict[str, Any]:
