@@ -37,6 +37,18 @@ def load_engine(config: EngineConfig, progress: Progress | None) -> LoadedEngine
     """Load everything, on the calling thread. Raises ModelLoadError, or ValueError for a setting out of its range."""
     _check_config(config)
     device = choose_device(config.device)
+    try:
+        return _load_folder(config, device, progress)
+    except (ModelLoadError, MemoryError):
+        raise
+    except Exception as error:  # the files come from elsewhere, and each of their readers fails in its own ways
+        raise ModelLoadError(
+            f"its files cannot be served: {type(error).__name__}: {error}",
+            "One of them is damaged or missing, or their numbers contradict each other; fetch the model again",
+        ) from error
+
+
+def _load_folder(config: EngineConfig, device: torch.device, progress: Progress | None) -> LoadedEngine:
     text = ModelTokenizer(config.model_path)
     model = load_fused(config, device, progress) or _load_transformers(config, device, progress)
     info = ModelInfo(

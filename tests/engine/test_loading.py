@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,33 @@ def test_settings_out_of_range(tiny_folder: Path, setting: dict[str, Any], messa
     """A wrong setting is named with its value, before anything is loaded."""
     with pytest.raises(ValueError, match=message):
         load_engine(EngineConfig(model_name="tiny", model_path=str(tiny_folder), **setting), None)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "model.safetensors", "config.json"])
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff" * 64])
+def test_a_damaged_file(tiny_folder: Path, tmp_path: Path, name: str, content: bytes) -> None:
+    """Whatever reads it, the error is one of loading."""
+    folder = shutil.copytree(tiny_folder, tmp_path / "model")
+    (folder / name).write_bytes(content)
+
+    with pytest.raises(ModelLoadError):
+        load_engine(EngineConfig(model_name="tiny", model_path=str(folder), kv_pages=4), None)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"hidden_size": 0}, {"num_hidden_layers": 0}, {"vocab_size": 5}, {"num_key_value_heads": 0}],
+)
+def test_a_configuration_that_does_not_fit_the_weights(
+    tiny_folder: Path, tmp_path: Path, wrong: dict[str, int]
+) -> None:
+    """Numbers that contradict the weights are an error of loading, too."""
+    folder = shutil.copytree(tiny_folder, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | wrong))
+
+    with pytest.raises(ModelLoadError):
+        load_engine(EngineConfig(model_name="tiny", model_path=str(folder), kv_pages=4), None)
 
 
 def test_info_and_progress(tiny_folder: Path) -> None:
