@@ -14,7 +14,7 @@ def home() -> Path:
     """The root of everything that Tartlet stores. Not created by this call."""
     configured = os.environ.get("TARTLET_HOME")
     if configured:
-        return Path(configured).expanduser()
+        return Path(configured).expanduser().absolute()
     return Path(platformdirs.user_cache_dir("tartlet", appauthor=False))
 
 

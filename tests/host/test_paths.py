@@ -21,6 +21,14 @@ def test_everything_lies_under_the_home_that_is_set(tmp_path: Path, monkeypatch:
         assert folder.is_relative_to(tmp_path / "here")
 
 
+def test_a_relative_home_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tools that run in another folder find the same place."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TARTLET_HOME", "here")
+
+    assert paths.home() == tmp_path / "here"
+
+
 def test_the_default_home_is_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is stored where programs are."""
     monkeypatch.delenv("TARTLET_HOME", raising=False)
