@@ -17,7 +17,7 @@ def cache_folder(name: str) -> Path:
     """Return a folder that nobody else may write to, since what lies there is trusted. Raises OSError if it cannot."""
     configured = os.environ.get("TARTLET_HOME")
     home = Path(configured).expanduser() if configured else platformdirs.user_cache_path("tartlet", appauthor=False)
-    folder = home / name
+    folder = home.absolute() / name
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
