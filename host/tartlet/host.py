@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import warnings
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,6 +200,10 @@ class Host:
                 engine.close()
 
         await run_to_its_end(close, undo=lambda _: None)
+
+    def __del__(self) -> None:
+        if getattr(self, "_supervisor", None) is not None:  # `__init__` may have failed before there was one
+            warnings.warn("a tartlet.Host was not closed: its model stays in memory", ResourceWarning, 2, source=self)
 
     @property
     def models(self) -> list[ModelInfo]:

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import math
 import threading
 from collections.abc import AsyncIterator
@@ -165,6 +166,20 @@ async def test_a_host_can_be_opened_again(engine: FakeEngine) -> None:
     for _ in range(2):
         async with host:
             assert await host.run(ECHO) == ["hello"]
+
+
+async def test_a_host_that_is_forgotten(engine: FakeEngine) -> None:
+    """A host that nobody closed says so when it goes."""
+    host = tartlet.Host(engine=engine)
+    await host.__aenter__()
+    host.itself = host  # type: ignore[attr-defined]  # so that it goes when garbage is collected, and no earlier
+    supervisor = host._supervisor
+    assert supervisor is not None
+
+    del host
+    with pytest.warns(ResourceWarning, match="not closed"):
+        gc.collect()
+    await asyncio.to_thread(supervisor.close)
 
 
 async def test_opening_that_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,8 +72,8 @@ class Loader:
 
     def load(self, source: str | Path | bytes, name: str | None) -> Program:
         """The program in `source`; see `Host.load`."""
-        if isinstance(source, bytes):
-            return self._load_component(source, name or "component")
+        if isinstance(source, bytes | bytearray):
+            return self._load_component(bytes(source), name or "component")
         if isinstance(source, str) and "\n" in source:
             return self._load_source(PythonSource("main", {"main.py": source}), name or "main")
         path = _existing_path(source)

@@ -15,12 +15,12 @@ def test_bytes_and_files_of_a_component(fake: Any, component: Any, tmp_path: Pat
     path = tmp_path / "one.wasm"
     path.write_bytes(data)
 
-    programs = [fake.host.load(given) for given in (data, path, str(path))]
+    programs = [fake.host.load(given) for given in (data, bytearray(data), path, str(path))]
 
     assert {program.digest for program in programs} == {programs[0].digest}
-    assert [program.name for program in programs] == ["component", "one", "one"]
+    assert [program.name for program in programs] == ["component", "component", "one", "one"]
     assert programs[0].linked is programs[1].linked
-    assert [fake.run(program) for program in programs] == [[1], [1], [1]]
+    assert [fake.run(program) for program in programs] == [[1]] * 4
 
 
 @pytest.mark.runner
