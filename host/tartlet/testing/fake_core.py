@@ -218,9 +218,16 @@ class FakeCore:
         num_cached = context.num_computed
         if not self._prefill(context, command.generation_id) or self._is_over_limit(context.run_id):
             return
-        prompt = self._text.decode(context.token_ids)
+        try:
+            reply = self._reply(self._text.decode(context.token_ids))
+            if not isinstance(reply, str):
+                raise TypeError(f"a reply must be a str, got {reply!r}")
+        except Exception as error:  # the test's own code: whoever waits for the reply hears of it
+            message = f"the reply of the FakeEngine failed: {type(error).__name__}: {error}"
+            self._events.append(Failed(command.generation_id, EngineError(ErrorCode.INTERNAL, message)))
+            return
         self._generations[command.generation_id] = FakeGeneration(
-            command, context, self._reply(prompt), self._info.context_len, num_cached
+            command, context, reply, self._info.context_len, num_cached
         )
 
     def _free(self, context_id: int) -> None:

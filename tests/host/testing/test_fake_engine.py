@@ -192,3 +192,30 @@ def test_a_crash_is_the_last_event(engine: FakeEngine) -> None:
     assert recorder.wait_for(EngineStopped).error.message == "out of luck"
     engine.close()
     assert isinstance(recorder.events[-1], EngineStopped)
+
+
+def _divide(prompt: str) -> str:
+    return str(1 // 0)
+
+
+@pytest.mark.parametrize(("replies", "said"), [([5], "must be a str, got 5"), (_divide, "ZeroDivisionError")])
+def test_a_reply_that_fails(replies: Any, said: str) -> None:
+    """A script with something else than text, or a function that raises, fails the generation and nothing else."""
+    heard: list[Event] = []
+    has_failed = threading.Event()
+
+    def listen(events: list[Event]) -> None:
+        heard.extend(events)
+        has_failed.set()
+
+    engine = FakeEngine(replies)
+    engine.listen(listen)
+    engine.submit([OpenRun(1), CreateContext(2, 1), AppendTokens(2, (65,)), Generate(3, 2, Sampling(seed=1))])
+    assert has_failed.wait(10)
+    engine.check_integrity()
+    engine.close()
+
+    (failed,) = heard
+    assert isinstance(failed, Failed)
+    assert failed.failed_id == 3
+    assert said in failed.error.message
