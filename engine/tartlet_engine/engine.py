@@ -138,6 +138,7 @@ class InProcessEngine:
             self._prepare_thread()
             while self._serve_once(core):
                 pass
+            self._deliver([EngineStopped(EngineError(ErrorCode.UNAVAILABLE, "the engine was closed"))])
         except BaseException as error:
             _log.exception("the engine stops")
             message = f"the engine stopped: {type(error).__name__}: {error}"

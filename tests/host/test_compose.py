@@ -6,6 +6,7 @@ import pytest
 
 from tartlet import compose
 from tartlet.errors import ConfigError, ModelError
+from tartlet_engine.api import EngineStopped, Event
 
 
 def test_an_engine_starts_and_reports_on_it(tiny_folder: Path) -> None:
@@ -52,3 +53,15 @@ def test_a_damaged_gguf_file_is_a_model_error(tmp_path: Path) -> None:
 
     assert caught.value.code == "convert_failed"
     assert list(tmp_path.iterdir()) == [gguf_path]
+
+
+def test_an_engine_that_is_closed_says_so(tiny_folder: Path) -> None:
+    """Whoever still listens hears that nothing more will come."""
+    heard: list[Event] = []
+    client = compose.start_engine(str(tiny_folder), threads=1, kv_pages=8)
+    client.listen(heard.extend)
+
+    client.close()
+
+    (stopped,) = heard
+    assert isinstance(stopped, EngineStopped)
