@@ -8,6 +8,7 @@ any number of threads. They differ between formats, and in the last bits between
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -97,6 +98,20 @@ class FusedRunner:
         workspace = pointer(self._kernels, "void *", self._workspace)
         self._kernels.lib.tartlet_compute_step(self._model.pointer, step, self._team, workspace, *self._capacity)
         return logits[:, : self._vocabulary_size]
+
+    def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
+        """Return the contents of pages: `ModelRunner.read_pages`."""
+        index = torch.tensor(page_ids, dtype=torch.int64)
+        return self._pages.index_select(1, index).transpose(0, 1).reshape(len(page_ids), -1)
+
+    def write_pages(self, page_ids: Sequence[int], contents: torch.Tensor) -> None:
+        """Put contents back into pages: `ModelRunner.write_pages`."""
+        num_layers, _, layer_bytes = self._pages.shape
+        if contents.shape != (len(page_ids), num_layers * layer_bytes) or contents.dtype != torch.uint8:
+            expected = f"uint8[{len(page_ids)}, {num_layers * layer_bytes}]"
+            raise ValueError(f"contents must be {expected}, got {contents.dtype}{[*contents.shape]}")
+        index = torch.tensor(page_ids, dtype=torch.int64)
+        self._pages[:, index] = contents.view(len(page_ids), num_layers, layer_bytes).transpose(0, 1)
 
     def _copy_pages(self, batch: StepBatch) -> None:
         """Carry out copies on write in all layers. All sources are read before any target is written."""

@@ -63,6 +63,25 @@ class KvCache:
         for tensor in (*self.keys, *self.values):
             tensor[targets] = tensor[sources]
 
+    def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
+        """Return the contents of pages, all layers: uint8[len(page_ids), page_bytes] in the host's memory."""
+        index = torch.tensor(page_ids, dtype=torch.int64, device=self.keys[0].device)
+        parts = [tensor[index].flatten(1).view(torch.uint8) for tensor in (*self.keys, *self.values)]
+        return torch.cat(parts, dim=1).cpu()
+
+    def write_pages(self, page_ids: Sequence[int], contents: torch.Tensor) -> None:
+        """Put back what `read_pages` returned, into the same or other pages. Raises ValueError for another shape."""
+        tensors = (*self.keys, *self.values)
+        sizes = [tensor[0].nbytes for tensor in tensors]
+        if contents.shape != (len(page_ids), sum(sizes)) or contents.dtype != torch.uint8:
+            raise ValueError(
+                f"contents must be uint8[{len(page_ids)}, {sum(sizes)}], got {contents.dtype}{[*contents.shape]}"
+            )
+        index = torch.tensor(page_ids, dtype=torch.int64, device=self.keys[0].device)
+        for tensor, part in zip(tensors, contents.split(sizes, dim=1), strict=True):
+            part = part.to(tensor.device).contiguous().view(tensor.dtype)
+            tensor[index] = part.view(len(page_ids), *tensor.shape[1:])
+
 
 def page_bytes(layer_shapes: Sequence[LayerShape], page_size: int, dtype: torch.dtype) -> int:
     """Return the bytes that one page takes in all layers."""

@@ -6,6 +6,7 @@ attention, which covers every architecture that goes through transformers' atten
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
@@ -27,6 +28,14 @@ class ModelRunner(Protocol):
         """Compute a step: keys and values go into the pages, the logits float32[R, V] are returned."""
         ...
 
+    def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
+        """Return the contents of pages, all layers: uint8[len(page_ids), page_bytes] in the host's memory."""
+        ...
+
+    def write_pages(self, page_ids: Sequence[int], contents: torch.Tensor) -> None:
+        """Put back what `read_pages` returned, into the same or other pages. Raises ValueError for another shape."""
+        ...
+
 
 class TransformersRunner:
     """A causal language model of transformers, loaded with the attention implementation `attention.ATTENTION_NAME`."""
@@ -43,6 +52,14 @@ class TransformersRunner:
         self._kv_cache.copy_pages(batch.page_copies)
         step = PagedAttentionStep(batch, self._kv_cache)
         return _model_forward(self._model, batch.token_ids, batch.positions, batch.logit_rows, step)
+
+    def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
+        """Return the contents of pages: `ModelRunner.read_pages`."""
+        return self._kv_cache.read_pages(page_ids)
+
+    def write_pages(self, page_ids: Sequence[int], contents: torch.Tensor) -> None:
+        """Put contents back into pages: `ModelRunner.write_pages`."""
+        self._kv_cache.write_pages(page_ids, contents)
 
 
 def probe_layer_shapes(model: torch.nn.Module, device: torch.device) -> list[LayerShape]:

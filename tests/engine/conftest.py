@@ -93,6 +93,15 @@ class HashRunner:
             logits[row, next_token(context)] = 5.0
         return logits
 
+    def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
+        """Each slot as an int16; -1: not written."""
+        slots = [[-1 if token_id is None else token_id for token_id in self._slots[page_id]] for page_id in page_ids]
+        return torch.tensor(slots, dtype=torch.int16).view(torch.uint8)
+
+    def write_pages(self, page_ids: Sequence[int], contents: torch.Tensor) -> None:
+        for page_id, slots in zip(page_ids, contents.view(torch.int16).tolist(), strict=True):
+            self._slots[page_id] = [None if token_id < 0 else token_id for token_id in slots]
+
     def _visible_tokens(self, batch: StepBatch) -> dict[int, list[int]]:
         """The tokens that each row sees, read from the pages as attention does."""
         rows: dict[int, list[int]] = {}

@@ -152,6 +152,25 @@ def test_float32_logits_equal_transformers(variant: tuple[Path, Any], instructio
         torch.testing.assert_close(schedule.compute(schedule.start(token_ids)), expected, atol=1e-4, rtol=0)
 
 
+def test_pages_are_read_and_written_back(variant: tuple[Path, Any]) -> None:
+    """A sequence whose pages moved goes on with the same bits; another shape is refused."""
+    schedule = Schedule(make_runner(variant[0], WeightFormat.BFLOAT16))
+    stayed, moved = schedule.start(prompt(37)), schedule.start(prompt(37))
+    schedule.compute(stayed)
+    schedule.compute(moved)
+    contents = schedule.runner.read_pages(moved.page_table.page_ids)
+    others = schedule.pool.allocate(3)
+    schedule.runner.write_pages(moved.page_table.page_ids, torch.zeros_like(contents))
+    schedule.runner.write_pages(others, contents)
+    moved.page_table.page_ids[:] = others
+    for sequence in (stayed, moved):
+        sequence.token_ids.append(7)
+
+    assert torch.equal(schedule.compute(stayed), schedule.compute(moved))
+    with pytest.raises(ValueError, match="uint8"):
+        schedule.runner.write_pages([0], contents)
+
+
 def test_float32_greedy_tokens_equal_transformers(variant: tuple[Path, Any]) -> None:
     """Thirty tokens after a prompt, decoded one by one."""
     folder, model = variant

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from tartlet_engine.kv_cache import KvCache, LayerShape, default_num_pages, page_bytes
@@ -20,6 +21,21 @@ def test_copies_read_before_they_write() -> None:
 
     for tensor in (*cache.keys, *cache.values):
         assert tensor[:, 0, 0, 0].tolist() == [0, 0, 1, 3, 4]
+
+
+def test_pages_are_read_and_written_back() -> None:
+    """What was read can be put into other pages, in another order; nothing else changes; another shape is refused."""
+    cache = KvCache(SHAPES, 5, 3, torch.bfloat16, CPU)
+    for tensor in (*cache.keys, *cache.values):
+        tensor[:] = torch.randn(tensor.shape)
+    before = cache.read_pages(range(5))
+    cache.write_pages([4, 0], cache.read_pages([1, 2]))
+
+    assert before.shape == (5, page_bytes(SHAPES, 3, torch.bfloat16))
+    assert torch.equal(cache.read_pages(range(5)), before[[2, 1, 2, 3, 1]])
+    assert torch.equal(cache.keys[1][4], cache.keys[1][1])
+    with pytest.raises(ValueError, match="uint8"):
+        cache.write_pages([0], before)
 
 
 def test_shapes_and_bytes() -> None:
