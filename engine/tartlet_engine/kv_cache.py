@@ -78,7 +78,7 @@ class KvCache:
                 f"contents must be uint8[{len(page_ids)}, {sum(sizes)}], got {contents.dtype}{[*contents.shape]}"
             )
         index = torch.tensor(page_ids, dtype=torch.int64, device=self.keys[0].device)
-        for tensor, part in zip(tensors, contents.split(sizes, dim=1), strict=True):
+        for tensor, part in zip(tensors, torch.split(contents, sizes, dim=1), strict=True):
             part = part.to(tensor.device).contiguous().view(tensor.dtype)
             tensor[index] = part.view(len(page_ids), *tensor.shape[1:])
 
