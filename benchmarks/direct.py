@@ -31,6 +31,10 @@ from tartlet_engine.api import (
 Listener = Callable[[list[Event]], None]
 
 
+def _ignore(events: list[Event]) -> None:
+    """Listen to nothing."""
+
+
 class SharedEngine:
     """An engine client that a host and a `DirectCaller` use by turns: an engine has only one listener.
 
@@ -39,7 +43,7 @@ class SharedEngine:
 
     def __init__(self, client: EngineClient) -> None:
         self._client = client
-        self._host_listener: Listener = lambda events: None
+        self._host_listener: Listener = _ignore
         self.direct_listener: Listener | None = None  # set: it hears of everything, and the host of nothing
         client.listen(self._listen)
 
@@ -56,9 +60,9 @@ class SharedEngine:
         """As the client's."""
         self._client.submit(commands)
 
-    def listen(self, listener: Listener) -> None:
+    def listen(self, listener: Listener | None) -> None:
         """Set the host's listener."""
-        self._host_listener = listener
+        self._host_listener = listener or _ignore
 
     def stats(self) -> EngineStats:
         """As the client's."""

@@ -326,8 +326,11 @@ class EngineClient(Protocol):
         """Queues commands for the next step, in order."""
         ...
 
-    def listen(self, listener: Callable[[list[Event]], None]) -> None:
-        """Sets who hears of events: called on the engine's thread, once per step, with everything the step produced."""
+    def listen(self, listener: Callable[[list[Event]], None] | None) -> None:
+        """Sets who hears of events: called on the engine's thread, once per step, with everything the step produced.
+
+        An engine has one listener; None gives the place back. Raises RuntimeError if it is taken.
+        """
         ...
 
     def stats(self) -> EngineStats:

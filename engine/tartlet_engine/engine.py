@@ -98,9 +98,12 @@ class InProcessEngine:
             self._inbox.extend((command, arrived_ns) for command in commands)
             self._wakeup.notify()
 
-    def listen(self, listener: Listener) -> None:
-        """Set who hears of events, on the engine's thread."""
-        self._listener = listener
+    def listen(self, listener: Listener | None) -> None:
+        """Set who hears of events, on the engine's thread. Raises RuntimeError if somebody else does."""
+        with self._wakeup:
+            if listener is not None and self._listener is not None:
+                raise RuntimeError("somebody listens to this engine already")
+            self._listener = listener
 
     def stats(self) -> EngineStats:
         """Return the counters as of the last step."""
@@ -172,9 +175,10 @@ class InProcessEngine:
 
     def _deliver(self, events: list[Event]) -> None:
         """Hand events to the listener; its own faults must not stop the engine."""
-        if events and self._listener is not None:
+        listener = self._listener  # read once: it may be given back meanwhile
+        if events and listener is not None:
             try:
-                self._listener(events)
+                listener(events)
             except Exception:
                 _log.exception("the listener failed on %d events", len(events))
 

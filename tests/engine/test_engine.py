@@ -129,10 +129,26 @@ def test_a_failing_listener_does_not_stop_the_engine(client: EngineClient) -> No
     client.listen(listener)
     client.submit([OpenRun(1), CreateContext(2, 1), AppendTokens(2, PROMPT), greedy(3, 2, max_tokens=1)])
     assert failed.wait(60)
+    client.listen(None)
     events = listen(client)
     client.submit([greedy(4, 2, max_tokens=1)])
 
     assert next_event(events, Finished).generation_id == 4
+
+
+def test_an_engine_has_one_listener(client: EngineClient) -> None:
+    """A second one is refused, and the first goes on hearing; when it has given the place back, another may have it."""
+    events = listen(client)
+    with pytest.raises(RuntimeError, match="already"):
+        client.listen(lambda batch: None)
+    client.submit([OpenRun(1), CreateContext(2, 1), AppendTokens(2, PROMPT), greedy(3, 2, max_tokens=1)])
+    assert next_event(events, Finished).generation_id == 3
+
+    client.listen(None)
+    others = listen(client)
+    client.submit([greedy(4, 2, max_tokens=1)])
+    assert next_event(others, Finished).generation_id == 4
+    assert events.empty()
 
 
 def test_models_and_text(client: EngineClient) -> None:

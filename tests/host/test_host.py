@@ -145,6 +145,18 @@ async def test_cancelling_the_task_that_waits(engine: FakeEngine) -> None:
     assert run.has_ended
 
 
+async def test_an_engine_serves_one_host_at_a_time(engine: FakeEngine) -> None:
+    """A second host is refused by name, the runs of the first go on; when that has closed, another may."""
+    async with tartlet.Host(engine=engine) as first:
+        before = our_threads()
+        with pytest.raises(tartlet.ConfigError, match="another host"):
+            await tartlet.Host(engine=engine).__aenter__()
+        assert our_threads() == before
+        assert await first.run(ECHO) == ["hello"]
+    async with tartlet.Host(engine=engine) as second:
+        assert await second.run(ECHO) == ["hello"]
+
+
 async def test_leaving_cancels_what_still_runs(engine: FakeEngine) -> None:
     """At the end of the block every run has ended, as cancelled, and no thread is left."""
     async with tartlet.Host(engine=engine):

@@ -72,9 +72,12 @@ class EngineLink:
     `catch_up`.
 
     Args:
-        client: The engine. The link becomes its listener.
+        client: The engine. The link becomes its listener, until it is closed.
         executor: Whose thread everything here runs on, but for `_listen`.
         on_stop: Told once, on that thread, when the engine is gone.
+
+    Raises:
+        RuntimeError: Somebody else listens to the engine.
     """
 
     def __init__(self, client: EngineClient, executor: Poster, on_stop: Callable[[EngineError], None]) -> None:
@@ -105,6 +108,11 @@ class EngineLink:
         if self._outbox:
             commands, self._outbox = self._outbox, []
             self.client.submit(commands)
+
+    def close(self) -> None:
+        """Send what is left, and stop listening."""
+        self.flush()
+        self.client.listen(None)
 
     def register(self, target_id: int, target: Target, *, is_quiet: bool = False) -> None:
         """Route events with that id to `target`; quiet: its chunks need not be delivered at once."""

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from tartlet.errors import EngineStoppedError, RunCancelledError, TartletError
+from tartlet.errors import ConfigError, EngineStoppedError, RunCancelledError, TartletError
 from tartlet.runtime.engine_link import EngineLink
 from tartlet.runtime.program import Program
 from tartlet.runtime.run_state import RunState, Services
@@ -39,13 +39,19 @@ class RunCounts:
 class Supervisor:
     """The runs of one host, on one executor, with one engine.
 
-    Thread: any, but for what says otherwise. The engine stays the owner's to close.
+    Thread: any, but for what says otherwise. The engine stays the owner's to close. Raises ConfigError if another host
+    uses it.
     """
 
     def __init__(self, wasm_engine: WasmEngine, client: EngineClient) -> None:
         self.executor = Executor(wasm_engine)
+        try:
+            link = EngineLink(client, self.executor, self._stop)
+        except RuntimeError as error:
+            self.executor.close()
+            hint = "Close that host first, or give each host an engine of its own."
+            raise ConfigError(f"the engine serves another host: {error}", hint=hint) from None
         self._workers = ThreadPoolExecutor(_NUM_WORKERS, thread_name_prefix="tartlet-worker")
-        link = EngineLink(client, self.executor, self._stop)
         self.services = Services(self.executor, link, self._workers)
         self._runs: set[RunState] = set()  # on the executor's thread
         self._num_started = 0
@@ -108,7 +114,7 @@ class Supervisor:
             self._is_closing = True
             self.executor.post(self._close_all)
         self.executor.close()  # returns when every fiber has ended
-        self.services.link.flush()
+        self.services.link.close()
         self._workers.shutdown()
 
     # ---- On the executor's thread ----

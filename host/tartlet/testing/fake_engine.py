@@ -64,7 +64,7 @@ class FakeEngine:
         self._queue: list[Command] = []
         self._stopped: EngineError | None = None
         self._is_closed = False
-        self._listener: Callable[[list[Event]], None] = lambda events: None
+        self._listener: Callable[[list[Event]], None] | None = None
         self._lock = threading.Condition()  # guards all of the above
         self._thread = threading.Thread(target=self._work, name="tartlet-fake-engine", daemon=True)
         self._thread.start()
@@ -101,9 +101,11 @@ class FakeEngine:
             self._queue.extend(commands)
             self._lock.notify()
 
-    def listen(self, listener: Callable[[list[Event]], None]) -> None:
-        """Set who hears of events."""
+    def listen(self, listener: Callable[[list[Event]], None] | None) -> None:
+        """Set who hears of events. Raises RuntimeError if somebody else does."""
         with self._lock:
+            if listener is not None and self._listener is not None:
+                raise RuntimeError("somebody listens to this engine already")
             self._listener = listener
 
     def stats(self) -> EngineStats:
@@ -138,7 +140,7 @@ class FakeEngine:
                     self._carry_out()
                     events = self._core.step()
                 listener = self._listener
-            if events:
+            if events and listener is not None:
                 listener(events)
             if self._stopped:
                 return

@@ -22,14 +22,14 @@ class Wire:
         self.batches: list[list[Command]] = []
         self.posted: list[Callable[[], object]] = []
         self.stops: list[EngineError] = []
-        self.say: Callable[[list[Event]], None] = lambda events: None
+        self.say: Any = None
         self.link = EngineLink(cast(EngineClient, self), self, self.stops.append)
 
     def submit(self, commands: Sequence[Command]) -> None:
         """Notes a batch of commands."""
         self.batches.append(list(commands))
 
-    def listen(self, listener: Callable[[list[Event]], None]) -> None:
+    def listen(self, listener: Callable[[list[Event]], None] | None) -> None:
         """Notes whom to tell."""
         self.say = listener
 
@@ -158,3 +158,13 @@ def test_the_end_of_the_engine() -> None:
     wire.turn()
 
     assert wire.stops == [error]
+
+
+def test_a_closed_link_listens_no_more() -> None:
+    """It sends what is left, and gives the listener's place back."""
+    wire = Wire()
+    wire.link.submit(FreeContext(1))
+    wire.link.close()
+
+    assert wire.batches == [[FreeContext(1)]]
+    assert wire.say is None
