@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tartlet.runtime.refusal import invalid_argument, refusal
+from tartlet.wasm.host_function import Constant
 from tartlet_engine.api import ErrorCode, ModelInfo, ModelText
 
 
-def info_record(info: ModelInfo) -> dict[str, object]:
+def info_record(info: ModelInfo) -> Constant:
     """The record `models.model-info` of wit/."""
-    return {
-        "name": info.name,
-        "architecture": info.architecture,
-        "context-length": info.context_len,
-        "vocabulary-size": info.vocabulary_size,
-        "page-size": info.page_size,
-        "eos-tokens": list(info.eos_token_ids),
-        "features": list(info.features),
-    }
+    return Constant(
+        {
+            "name": info.name,
+            "architecture": info.architecture,
+            "context-length": info.context_len,
+            "vocabulary-size": info.vocabulary_size,
+            "page-size": info.page_size,
+            "eos-tokens": list(info.eos_token_ids),
+            "features": list(info.features),
+        }
+    )
 
 
 class ModelHandle:

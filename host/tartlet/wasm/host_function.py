@@ -30,6 +30,19 @@ SUSPEND: Final = _Suspend()
 """Returned by a host function whose result comes later, through `Fiber.resume` or `Fiber.resume_error`."""
 
 
+class Constant(dict[str, object]):
+    """A record that a host function returns again and again: lowered the first time, then copied, in half the time.
+
+    Its fields must not change any more, and hold no resource.
+    """
+
+    __slots__ = ("forms",)
+
+    def __init__(self, fields: Mapping[str, object]) -> None:
+        super().__init__(fields)
+        self.forms: dict[object, Any] = {}  # the lowered value, by the closure that lowered it
+
+
 class Err(Exception):
     """The err case of a `result`: raised by a host function, or a value inside others."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tartlet.wasm.host_function import Err
+from tartlet.wasm.host_function import Constant, Err
 from tartlet.wasm.library import Words, ffi, lib
 from tartlet.wasm.lower_plain import Lower, LoweringError, new_text
 from tartlet.wasm.values import ENTRY_WORDS, NAME_WORDS, VALUE_WORDS, WORDS, Kind
@@ -57,13 +57,24 @@ def tuple_of(elements: list[Lower]) -> Lower:
 
 
 def record(parts: dict[str, Lower]) -> Lower:
-    """A record: from a dict with exactly its fields."""
+    """A record: from a dict with exactly its fields, or a `Constant` of such."""
     fields = [(ENTRY_WORDS * i + NAME_WORDS, name, lower) for i, (name, lower) in enumerate(parts.items())]
     names = parts.keys()
     blank = _blank_record(parts)
     expected = f"record with the fields {', '.join(parts)}"
 
     def lower_record(words: Words, at: int, value: Any, context: int) -> None:
+        if type(value) is Constant:
+            form = value.forms.get(fill_record)
+            if form is None:
+                form = _new_value()
+                fill_record(form, 0, value, context)
+                value.forms[fill_record] = form
+            lib.wasmtime_component_val_clone(form, words + at)
+        else:
+            fill_record(words, at, value, context)
+
+    def fill_record(words: Words, at: int, value: Any, context: int) -> None:
         if not isinstance(value, dict) or value.keys() != names:
             raise LoweringError(expected, value)
         lib.wasmtime_component_val_clone(blank, words + at)  # one call for all names: 0.6 us, not 0.5 us each
@@ -141,7 +152,7 @@ def result(lower_ok: Lower | None, lower_err: Lower | None) -> Lower:
 
 def _blank_record(names: Iterable[str]) -> Words:
     """Make a record whose fields have their names, and are all false. It is freed with the last reference to it."""
-    blank: Words = ffi.gc(ffi.new("uint64_t[4]"), lib.wasmtime_component_val_delete)
+    blank = _new_value()
     encoded = [name.encode() for name in names]
     lib.wasmtime_component_valrecord_new_uninit(blank + 1, len(encoded))
     blank[0] = int(Kind.RECORD)
@@ -149,6 +160,12 @@ def _blank_record(names: Iterable[str]) -> Words:
     for i, name in enumerate(encoded):
         new_text(entries + ENTRY_WORDS * i, len(name), name)
     return blank
+
+
+def _new_value() -> Words:
+    """Make a value of our own, false at first. It is freed, with all that it owns, with the last reference to it."""
+    value: Words = ffi.gc(ffi.new("uint64_t[4]"), lib.wasmtime_component_val_delete)
+    return value
 
 
 def _new_box(words: Words, at: int) -> Words:
