@@ -68,7 +68,7 @@ class EngineCore:
         return EngineStats(
             pages_total=self._pool.num_pages,
             pages_free=self._pool.num_free,
-            pages_cached=0,  # there is no prefix cache yet
+            pages_cached=self._pool.num_cached,
             pages_held=self._pool.num_held,
             runs=len(self._handler.accounts),
             contexts=len(self._contexts.sequences),

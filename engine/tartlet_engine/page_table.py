@@ -36,30 +36,49 @@ class PageTable:
         return sum(self._pool.is_shared(page_id) for page_id in self.page_ids)
 
     def num_new_pages(self, start: int, end: int) -> int:
-        """Return how many free pages it takes to write the tokens `start <= i < end`, a copy on write included."""
+        """Return how many available pages it takes to write the tokens `start <= i < end`, a copy on write included."""
         grown = max(0, self._pool.pages_for(end) - len(self.page_ids))
         return grown + (1 if self._must_copy(start, end) else 0)
 
     def reserve(self, start: int, end: int) -> PageCopy | None:
         """Make the slots of the tokens `start <= i < end` writable; what lies before `start` is kept.
 
-        Returns the copy to carry out before they are written, if the first page is shared. Pages after the first one
-        are never shared, because only computed tokens are (`share_prefix`) and writing begins where those end.
+        Returns the copy to carry out before they are written, if the first page is shared or indexed. Pages after the
+        first one are neither, because only computed tokens are, and writing begins where those end.
 
         Raises:
-            OutOfPagesError: too few pages are free; nothing has changed.
+            OutOfPagesError: too few pages are available; nothing has changed.
         """
-        new_page_ids = self._pool.allocate(self.num_new_pages(start, end))
+        index, num_new_pages = start // self._pool.page_size, self.num_new_pages(start, end)
+        is_copied = self._must_copy(start, end)
+        is_indexed = start < end and index < len(self.page_ids) and self.page_ids[index] in self._pool.index
+        if is_indexed and not is_copied and num_new_pages < self._pool.num_available:
+            # The indexed page is kept for others. It becomes available itself, so this takes nothing from anybody.
+            is_copied = True
+            num_new_pages += 1
+        new_page_ids = self._pool.allocate(num_new_pages)
         self._account.hold(new_page_ids)
         copy = None
-        if self._must_copy(start, end):
-            index = start // self._pool.page_size
+        if is_copied:
             copy = PageCopy(self.page_ids[index], new_page_ids.pop(0))
-            self._account.drop([copy.source_page_id])
-            self._pool.release([copy.source_page_id])
-            self.page_ids[index] = copy.target_page_id
+            self._replace(index, copy.target_page_id)
+        elif is_indexed:
+            self._pool.unindex(self.page_ids[index])
         self.page_ids.extend(new_page_ids)
         return copy
+
+    def hold_found(self, first: int, page_ids: list[int]) -> None:
+        """Hold, from the `first` page on, pages found in the pool's index instead of what is held now."""
+        self._pool.share(page_ids)
+        self._account.hold(page_ids)
+        self.truncate(first * self._pool.page_size)
+        self.page_ids += page_ids
+
+    def replace_with(self, index: int, page_id: int) -> None:
+        """Hold an indexed page with the same contents instead of the one held now."""
+        self._pool.share([page_id])
+        self._account.hold([page_id])
+        self._replace(index, page_id)
 
     def share_prefix(self, other: PageTable, num_tokens: int) -> None:
         """Hold, instead of what is held now, the pages of the other's first `num_tokens` tokens. Costs no page."""
@@ -80,3 +99,9 @@ class PageTable:
     def _must_copy(self, start: int, end: int) -> bool:
         index = start // self._pool.page_size
         return start < end and index < len(self.page_ids) and self._pool.is_shared(self.page_ids[index])
+
+    def _replace(self, index: int, page_id: int) -> None:
+        """Put a page that is held already in the place of another, which is let go of."""
+        old_page_id, self.page_ids[index] = self.page_ids[index], page_id
+        self._account.drop([old_page_id])
+        self._pool.release([old_page_id])

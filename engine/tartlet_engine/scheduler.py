@@ -4,8 +4,8 @@ Decodes come first, because someone reads along; prefill fills what is left of t
 served longest ago come first. Prefill takes turns between runs, so that a long prompt of one does not hold up the
 others; within a run, it goes in the order of arrival.
 
-Pages are reserved here, so a planned chunk can always be computed. What finds too few pages waits. Preemption and the
-cached pages that could be dropped would come in where a chunk is refused for lack of pages (`_admit`).
+Pages are reserved here, so a planned chunk can always be computed. What finds too few pages waits. Cached pages
+are dropped for that. Preemption would come in where a chunk is refused for lack of pages (`_admit`).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Scheduler:
                 plan.breaches.append(breach)
             return False
         # All of a prompt must fit before more of it is begun: half of it would only keep pages from others.
-        if page_table.num_new_pages(start, start + remaining) > self._pool.num_free:
+        if page_table.num_new_pages(start, start + remaining) > self._pool.num_available:
             sequence.is_waiting = True
             plan.waiting.append(sequence)
             return False

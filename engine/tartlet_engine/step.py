@@ -152,7 +152,7 @@ class Stepper:
         held = len(sequence.page_table.page_ids)
         message = (
             f"a context of {len(sequence.token_ids):,} tokens needs {needed:,} pages and holds {held:,}; "
-            f"{self._pool.num_free:,} of {self._pool.num_pages:,} are free, and nothing can make room"
+            f"{self._pool.num_available:,} of {self._pool.num_pages:,} can be had, and nothing can make room"
         )
         hint = "Free contexts, run less at a time, or give the engine a larger KV cache (kv_pages)."
         sequence.forget()

@@ -1,37 +1,43 @@
-"""Page tables: each sequence reads back what it wrote, whatever its forks write."""
+"""Page tables: each sequence reads back what it wrote, whatever its forks write and whatever the index keeps."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tartlet_engine.accounts import RunAccount
 from tartlet_engine.page_table import PageTable
-from tartlet_engine.pages import PagePool
+from tartlet_engine.pages import OutOfPagesError, PagePool
 
 PAGE_SIZE = 4
 
 
 class TableMachine(RuleBasedStateMachine):
-    """Sequences that write, fork and truncate over one pool; a dictionary stands for the memory."""
+    """Sequences that write, fork, truncate, index and find over one pool; a dictionary stands for the memory."""
+
+    num_pages = 200
 
     def __init__(self) -> None:
         super().__init__()
-        self.pool = PagePool(200, PAGE_SIZE)
+        self.pool = PagePool(self.num_pages, PAGE_SIZE)
         self.account = RunAccount(1, "local", None, None)
         self.memory: dict[tuple[int, int], int] = {}
         self.tables: list[tuple[PageTable, list[int]]] = [(PageTable(self.pool, self.account), [])]
+        self.written: list[list[int]] = []  # what has been indexed, whether it still is or not
         self.next_value = 0
 
     @rule(data=st.data(), count=st.integers(1, 10))
     def write(self, data: st.DataObject, count: int) -> None:
         table, values = data.draw(st.sampled_from(self.tables))
         start, end = len(values), len(values) + count
-        expected, free = table.num_new_pages(start, end), self.pool.num_free
-        if expected > free:
+        expected, available = table.num_new_pages(start, end), self.pool.num_available
+        if expected > available:
+            with pytest.raises(OutOfPagesError):
+                table.reserve(start, end)
             return
         copy = table.reserve(start, end)
-        assert self.pool.num_free == free - expected
+        assert self.pool.num_available == available - expected
         if copy is not None:
             for offset in range(PAGE_SIZE):
                 if (copy.source_page_id, offset) in self.memory:
@@ -40,6 +46,7 @@ class TableMachine(RuleBasedStateMachine):
             self.next_value += 1
             page_id = table.page_ids[position // PAGE_SIZE]
             assert not self.pool.is_shared(page_id)
+            assert page_id not in self.pool.index
             self.memory[page_id, position % PAGE_SIZE] = self.next_value
             values.append(self.next_value)
 
@@ -47,11 +54,40 @@ class TableMachine(RuleBasedStateMachine):
     def fork(self, data: st.DataObject) -> None:
         table, values = data.draw(st.sampled_from(self.tables))
         length = data.draw(st.integers(0, len(values)))
-        free = self.pool.num_free
+        available = self.pool.num_available
         child = PageTable(self.pool, self.account)
         child.share_prefix(table, length)
-        assert self.pool.num_free == free
+        assert self.pool.num_available == available
         self.tables.append((child, values[:length]))
+
+    @rule(data=st.data())
+    def index(self, data: st.DataObject) -> None:
+        table, values = data.draw(st.sampled_from(self.tables))
+        for number in range(len(values) // PAGE_SIZE):
+            page_id = table.page_ids[number]
+            if page_id not in self.pool.index:
+                key = repr(values[: (number + 1) * PAGE_SIZE]).encode()
+                if (known := self.pool.index.find(key)) is not None:
+                    table.replace_with(number, known)
+                else:
+                    self.pool.index.insert(key, page_id, table.page_ids[number - 1] if number else None)
+        if values:
+            self.written.append(list(values))
+
+    @precondition(lambda self: self.written)
+    @rule(data=st.data())
+    def find(self, data: st.DataObject) -> None:
+        wanted = data.draw(st.sampled_from(self.written))
+        table, values = data.draw(st.sampled_from(self.tables))
+        kept = next((i for i, pair in enumerate(zip(values, wanted, strict=False)) if pair[0] != pair[1]), 0)
+        first, found = kept // PAGE_SIZE, []
+        for number in range(first, len(wanted) // PAGE_SIZE):
+            page_id = self.pool.index.find(repr(wanted[: (number + 1) * PAGE_SIZE]).encode())
+            if page_id is None:
+                break
+            found.append(page_id)
+        table.hold_found(first, found)
+        values[:] = wanted[: (first + len(found)) * PAGE_SIZE]
 
     @rule(data=st.data())
     def truncate(self, data: st.DataObject) -> None:
@@ -70,7 +106,14 @@ class TableMachine(RuleBasedStateMachine):
         self.account.check_integrity(page_tables)
 
 
+class SmallPoolMachine(TableMachine):
+    """The same with so few pages that those indexed are dropped, or written in place, all the time."""
+
+    num_pages = 10
+
+
 TestTables = TableMachine.TestCase
+TestTablesOfASmallPool = SmallPoolMachine.TestCase
 
 
 def test_forks_of_a_prefix_hold_one_page_more_each() -> None:
@@ -88,3 +131,30 @@ def test_forks_of_a_prefix_hold_one_page_more_each() -> None:
 
         assert (before, pool.num_held, account.num_pages) == (3, 3 + 8, 3 + 8)
         assert all(fork.num_shared == len(fork.page_ids) - 1 for fork in forks)
+
+
+def test_an_indexed_page_is_copied_before_it_is_written() -> None:
+    """Truncated into an indexed page and going on, a sequence writes a copy; the page is kept, and costs nobody one."""
+    pool, account = PagePool(3, PAGE_SIZE), RunAccount(1, "local", None, None)
+    table = PageTable(pool, account)
+    table.reserve(0, PAGE_SIZE)
+    (page_id,) = table.page_ids
+    pool.index.insert(b"key", page_id, None)
+    table.truncate(2)
+    copy = table.reserve(2, 3)
+
+    assert copy is not None
+    assert (copy.source_page_id, [copy.target_page_id]) == (page_id, table.page_ids)
+    assert (pool.index.find(b"key"), pool.num_cached, pool.num_available) == (page_id, 1, 2)
+
+
+def test_without_a_page_for_a_copy_an_indexed_page_is_written_in_place() -> None:
+    """A sequence that has the only page goes on in it, and it is not found any more."""
+    pool, account = PagePool(1, PAGE_SIZE), RunAccount(1, "local", None, None)
+    table = PageTable(pool, account)
+    table.reserve(0, PAGE_SIZE)
+    pool.index.insert(b"key", table.page_ids[0], None)
+    table.truncate(2)
+
+    assert table.reserve(2, 3) is None
+    assert (pool.index.find(b"key"), pool.num_held) == (None, 1)
