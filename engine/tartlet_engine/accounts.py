@@ -1,12 +1,14 @@
 """What each run has used of the engine, against what it may use.
 
-A page that several contexts of a run share counts once for it.
+A page that several contexts of a run share counts once for it, and once for its tenant.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+
+from tartlet_engine.fairness import TenantShare
 
 GENERATED_TOKENS = "generated_tokens"
 KV_PAGES = "kv_pages"
@@ -26,10 +28,26 @@ class RunLimitError(Exception):
 class RunAccount:
     """The tokens that one run has generated and the distinct pages that its contexts hold."""
 
-    def __init__(self, run_id: int, tenant: str, max_generated_tokens: int | None, max_pages: int | None) -> None:
-        """Open an account; None means that there is no limit."""
+    def __init__(
+        self,
+        run_id: int,
+        tenant: str,
+        max_generated_tokens: int | None,
+        max_pages: int | None,
+        share: TenantShare | None = None,
+    ) -> None:
+        """Open an account.
+
+        Args:
+            run_id: the run's number.
+            tenant: on whose behalf it runs.
+            max_generated_tokens: of all its generations together; None: no limit.
+            max_pages: distinct pages held at once; None: no limit.
+            share: its tenant's; without one, the run has one to itself.
+        """
         self.run_id = run_id
         self.tenant = tenant
+        self.share = TenantShare(tenant) if share is None else share
         self.max_generated_tokens = max_generated_tokens
         self.max_pages = max_pages
         self.num_generated_tokens = 0
@@ -44,7 +62,10 @@ class RunAccount:
 
     def hold(self, page_ids: Iterable[int]) -> None:
         """Note that one more page table of the run holds each of these pages."""
-        self._page_holders.update(page_ids)
+        for page_id in page_ids:
+            if page_id not in self._page_holders:
+                self.share.hold(page_id)
+            self._page_holders[page_id] += 1
 
     def drop(self, page_ids: Iterable[int]) -> None:
         """Note that one page table fewer of the run holds each of these pages."""
@@ -52,6 +73,12 @@ class RunAccount:
             self._page_holders[page_id] -= 1
             if self._page_holders[page_id] == 0:
                 del self._page_holders[page_id]
+                self.share.drop(page_id)
+
+    @property
+    def page_ids(self) -> Iterable[int]:
+        """The distinct pages held."""
+        return self._page_holders.keys()
 
     def require_pages(self, num_new_pages: int) -> None:
         """Raise RunLimitError if this many pages more would be too many."""

@@ -129,6 +129,7 @@ class OpenRun(msgspec.Struct, frozen=True, tag=True):
     tenant: str = "local"
     max_generated_tokens: int | None = None
     max_pages: int | None = None  # each shared page counts once
+    weight: float = 1.0  # the tenant's share against others', in all of its runs from now on; finite and above 0
 
 
 class CloseRun(msgspec.Struct, frozen=True, tag=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ from tartlet_engine.api import (
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
+from tartlet_engine.fairness import FairShares
 from tartlet_engine.generation import Generation
 from tartlet_engine.pages import PagePool
 from tartlet_engine.sequence import Sequence
@@ -42,14 +44,21 @@ class CommandHandler:
     """Carries out one command after the other. Not thread-safe."""
 
     def __init__(
-        self, info: ModelInfo, token_table: TokenTable, pool: PagePool, contexts: ContextTable, demands: Demands
+        self,
+        info: ModelInfo,
+        token_table: TokenTable,
+        pool: PagePool,
+        contexts: ContextTable,
+        demands: Demands,
+        shares: FairShares,
     ) -> None:
-        """Carry out commands on these contexts and demands, for one model."""
+        """Carry out commands on these contexts and demands, for one model and the tenants of `shares`."""
         self._info = info
         self._token_table = token_table
         self._pool = pool
         self._contexts = contexts
         self._demands = demands
+        self._shares = shares
         self.accounts: dict[int, RunAccount] = {}
         self._handlers: dict[type, Callable[[Any, int], None]] = {
             OpenRun: self._open_run,
@@ -78,14 +87,19 @@ class CommandHandler:
     def _open_run(self, command: OpenRun, arrived_ns: int) -> None:
         if command.run_id in self.accounts:
             raise CommandError(ErrorCode.ALREADY_EXISTS, f"there is a run {command.run_id} already")
+        if not (math.isfinite(command.weight) and command.weight > 0):
+            message = f"weight must be a finite number greater than 0, got {command.weight}"
+            raise CommandError(ErrorCode.INVALID_ARGUMENT, message)
+        share = self._shares.open_run(command.tenant, command.weight)
         self.accounts[command.run_id] = RunAccount(
-            command.run_id, command.tenant, command.max_generated_tokens, command.max_pages
+            command.run_id, command.tenant, command.max_generated_tokens, command.max_pages, share
         )
 
     def _close_run(self, command: CloseRun, arrived_ns: int) -> None:
         account = self.accounts.pop(command.run_id, None)
         if account is not None:
             self._demands.close_run(account)
+            self._shares.close_run(account.share)
 
     def _create(self, command: CreateContext, arrived_ns: int) -> None:
         account = self.accounts.get(command.run_id)

@@ -97,6 +97,7 @@ class ContextTable:
         self.orphan_followers(sequence, kept_len=max(sequence.num_computed, sequence.target_len))
         if not sequence.has_demand:
             sequence.is_waiting = False
+            sequence.page_table.truncate(sequence.num_computed)  # pages reserved for what is not computed any more
             self.active.pop(sequence.context_id, None)
 
     def share_with_followers(self, sequence: Sequence) -> None:

@@ -8,6 +8,7 @@ from tartlet_engine.api import Command, EngineError, EngineStats, ErrorCode, Eve
 from tartlet_engine.commands import CommandHandler
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
+from tartlet_engine.fairness import FairShares
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
 from tartlet_engine.scheduler import Scheduler
@@ -25,9 +26,10 @@ class EngineCore:
         self._pool = PagePool(info.num_pages, info.page_size)
         self._contexts = ContextTable(self._pool, info.context_len)
         self._demands = Demands(self._contexts)
-        self._handler = CommandHandler(info, token_table, self._pool, self._contexts, self._demands)
-        scheduler = Scheduler(self._pool, max_batch_tokens)
-        self._stepper = Stepper(self._contexts, self._demands, self._pool, scheduler, runner)
+        self._shares = FairShares(info.page_size)
+        self._handler = CommandHandler(info, token_table, self._pool, self._contexts, self._demands, self._shares)
+        scheduler = Scheduler(self._pool, max_batch_tokens, self._shares)
+        self._stepper = Stepper(self._contexts, self._demands, self._pool, self._shares, scheduler, runner)
 
     @property
     def has_work(self) -> bool:
@@ -85,6 +87,11 @@ class EngineCore:
         self._demands.check_integrity()
         for account in self._handler.accounts.values():
             account.check_integrity(sequence.page_table.page_ids for sequence in self._contexts.of_run(account))
+        self._shares.check_integrity()
+        for share in self._shares.tenants.values():
+            runs = [account for account in self._handler.accounts.values() if account.share is share]
+            assert len(runs) == share.num_runs, f"tenant {share.tenant}"
+            share.check_integrity(account.page_ids for account in runs)
         accounts = self._handler.accounts
         for sequence in self._contexts.sequences.values():
             run_id = sequence.account.run_id

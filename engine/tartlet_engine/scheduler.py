@@ -1,25 +1,28 @@
 """Who takes part in the next step, and with how many tokens. Pure Python.
 
-Decodes come first, because someone reads along; prefill fills what is left of the token budget. Among decodes, those
-served longest ago come first. Prefill takes turns between runs, so that a long prompt of one does not hold up the
-others; within a run, it goes in the order of arrival.
+Tenants take turns: the one that is charged least, what this step will cost it included, takes its next bite
+(`fairness.py`, `turns.py`). So a long prompt holds up neither the prompts nor the decodes of others.
 
-Pages are reserved here, so a planned chunk can always be computed. What finds too few pages waits. Cached pages
-are dropped for that. Preemption would come in where a chunk is refused for lack of pages (`_admit`).
+Pages are reserved here, for all of a prompt before its first chunk, so that what has begun can be computed. What finds
+too few pages waits.
 """
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tartlet_engine.accounts import RunAccount, RunLimitError
+from tartlet_engine.accounts import RunLimitError
+from tartlet_engine.fairness import FairShares, TenantShare
 from tartlet_engine.page_table import PageCopy
 from tartlet_engine.pages import PagePool
 from tartlet_engine.sequence import Sequence
+from tartlet_engine.turns import sort_turns
 
-# Part of the token budget that decodes leave to prefill, if both want all of it.
-PREFILL_SHARE = 0.25
+# While several tenants want something of a step, each takes its prompts' tokens in bites of this part of the budget.
+BITE = 1 / 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +48,36 @@ class Chunk:
 class StepPlan:
     """What a step computes, and what could not take part."""
 
-    chunks: list[Chunk] = field(default_factory=list)
+    num_planned: dict[Sequence, int] = field(default_factory=dict)  # tokens, of those that take part
     page_copies: list[PageCopy] = field(default_factory=list)
     waiting: list[Sequence] = field(default_factory=list)  # for pages
     breaches: list[RunLimitError] = field(default_factory=list)  # at most one a run
     num_tokens: int = 0
+    active: list[TenantShare] = field(default_factory=list)  # tenants that want something to be computed
+    backlogged: list[TenantShare] = field(default_factory=list)  # of these, those that did not get all of it
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        """What the step computes, of each sequence that takes part."""
+        return [Chunk(sequence, sequence.num_computed, count) for sequence, count in self.num_planned.items()]
+
+    def add(self, sequence: Sequence, num_tokens: int) -> None:
+        """Let the sequence take part with so many tokens, or so many more."""
+        self.num_planned[sequence] = self.num_planned.get(sequence, 0) + num_tokens
+        self.num_tokens += num_tokens
 
 
 class Scheduler:
     """Plans steps under a token budget."""
 
-    def __init__(self, pool: PagePool, max_batch_tokens: int) -> None:
-        """Plan steps of at most `max_batch_tokens` tokens, over the pages of `pool`."""
+    def __init__(self, pool: PagePool, max_batch_tokens: int, shares: FairShares) -> None:
+        """Plan steps of at most `max_batch_tokens` tokens, over the pages of `pool`, for tenants with these shares."""
         if max_batch_tokens < 1:
             raise ValueError(f"a step needs at least one token, got max_batch_tokens={max_batch_tokens}")
         self._pool = pool
         self._max_batch_tokens = max_batch_tokens
+        self._shares = shares
+        self._bite = max(1, int(BITE * max_batch_tokens))
 
     def plan(self, sequences: Iterable[Sequence], step: int) -> StepPlan:
         """Choose chunks, reserve their pages, and mark who waits for pages.
@@ -72,55 +89,49 @@ class Scheduler:
         Cost: O(n log n) in the sequences that have something to compute.
         """
         plan = StepPlan()
-        decodes: list[Sequence] = []
-        prefills: list[Sequence] = []
-        for sequence in sequences:
-            sequence.is_waiting = False
-            if sequence.num_to_compute > 0:
-                (decodes if sequence.is_decoding else prefills).append(sequence)
-        decode_budget = self._max_batch_tokens
-        if prefills:
-            decode_budget -= int(PREFILL_SHARE * self._max_batch_tokens)
-        decodes.sort(key=lambda sequence: (sequence.last_served_step, sequence.demand_order))
-        for sequence in decodes[:decode_budget]:
-            self._admit(plan, sequence, step)
-        for sequence in _in_turns(prefills):
-            if plan.num_tokens >= self._max_batch_tokens:
-                break
-            if self._admit(plan, sequence, step):
-                sequence.account.last_prefill_step = step
+        tenants = sort_turns(sequences, self._max_batch_tokens)
+        self._shares.begin_step(turns.share for turns in tenants)
+        # The number makes entries comparable; at the same charge, who was served longest ago goes first.
+        number = itertools.count()
+        heap = [(turns.charged, turns.share.last_served_step, next(number), turns) for turns in tenants]
+        heapq.heapify(heap)
+        while heap and plan.num_tokens < self._max_batch_tokens:
+            *_, turns = heapq.heappop(heap)
+            if (sequence := turns.choose()) is None:
+                continue
+            room = self._max_batch_tokens - plan.num_tokens
+            wanted = sequence.num_to_compute - plan.num_planned.get(sequence, 0)
+            num_tokens = min(wanted, room, self._bite if heap or turns.has_two_lines else room)
+            if sequence in plan.num_planned or self._admit(plan, sequence):
+                plan.add(sequence, num_tokens)
+                turns.take(num_tokens, step, is_last=num_tokens == wanted)
+            else:
+                turns.put_back()
+            heapq.heappush(heap, (turns.charged, turns.share.last_served_step, next(number), turns))
+        plan.active = [turns.share for turns in tenants]
+        plan.backlogged = [turns.share for turns in tenants if turns.is_backlogged]
         return plan
 
-    def _admit(self, plan: StepPlan, sequence: Sequence, step: int) -> bool:
-        """Add the sequence's next chunk to the plan, unless it must wait for pages or its run may hold no more."""
-        start, remaining = sequence.num_computed, sequence.num_to_compute
-        num_tokens = min(remaining, self._max_batch_tokens - plan.num_tokens)
+    def _admit(self, plan: StepPlan, sequence: Sequence) -> bool:
+        """Reserve the pages of all that the sequence has to compute, unless it must wait or its run may hold no more.
+
+        All of a prompt must fit before it is begun: half of it would only keep pages from others.
+        """
+        sequence.is_waiting = False
         page_table = sequence.page_table
+        start, end = sequence.num_computed, sequence.num_computed + sequence.num_to_compute
+        num_new_pages = page_table.num_new_pages(start, end)
         try:
-            sequence.account.require_pages(page_table.num_new_pages(start, start + num_tokens))
+            sequence.account.require_pages(num_new_pages)
         except RunLimitError as breach:
             if all(breach.account is not earlier.account for earlier in plan.breaches):
                 plan.breaches.append(breach)
             return False
-        # All of a prompt must fit before more of it is begun: half of it would only keep pages from others.
-        if page_table.num_new_pages(start, start + remaining) > self._pool.num_available:
+        if num_new_pages > self._pool.num_available:
             sequence.is_waiting = True
             plan.waiting.append(sequence)
             return False
-        copy = page_table.reserve(start, start + num_tokens)
+        copy = page_table.reserve(start, end)
         if copy is not None:
             plan.page_copies.append(copy)
-        sequence.last_served_step = step
-        plan.chunks.append(Chunk(sequence, start, num_tokens))
-        plan.num_tokens += num_tokens
         return True
-
-
-def _in_turns(sequences: Iterable[Sequence]) -> list[Sequence]:
-    """Order sequences by turns between their runs, the run whose last turn is longest ago first."""
-    queues: dict[RunAccount, list[Sequence]] = {}
-    for sequence in sorted(sequences, key=lambda sequence: sequence.demand_order):
-        queues.setdefault(sequence.account, []).append(sequence)
-    runs = sorted(queues, key=lambda account: account.last_prefill_step)
-    longest = max(map(len, queues.values()), default=0)
-    return [queues[run][turn] for turn in range(longest) for run in runs if turn < len(queues[run])]

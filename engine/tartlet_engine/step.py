@@ -17,6 +17,7 @@ from tartlet_engine.api import EngineError, ErrorCode
 from tartlet_engine.batch import build_batch, order_chunks
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
+from tartlet_engine.fairness import DECODE_COST, PREFILL_COST, FairShares
 from tartlet_engine.generation import Generation
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
@@ -31,12 +32,19 @@ class Stepper:
     """Carries out steps over the sequences that somebody waits for. On the engine's thread."""
 
     def __init__(
-        self, contexts: ContextTable, demands: Demands, pool: PagePool, scheduler: Scheduler, runner: ModelRunner
+        self,
+        contexts: ContextTable,
+        demands: Demands,
+        pool: PagePool,
+        shares: FairShares,
+        scheduler: Scheduler,
+        runner: ModelRunner,
     ) -> None:
-        """Step over `contexts`; what comes of it goes to `demands`."""
+        """Step over `contexts`; what comes of it goes to `demands`, what it costs to `shares`."""
         self._contexts = contexts
         self._demands = demands
         self._pool = pool
+        self._shares = shares
         self._scheduler = scheduler
         self._runner = runner
         self.num_steps = 0
@@ -58,6 +66,7 @@ class Stepper:
             self._fail_for_pages(sequence)
         if not (chunks or sampled or plan.breaches or hopeless):
             self._make_way()
+        self._shares.end_step(plan.active, plan.backlogged)
 
     def _forward(self, chunks: list[Chunk], plan: StepPlan) -> torch.Tensor | None:
         """Compute the chunks: float32[R, V] for those that want logits, in their order; None if nothing came of it."""
@@ -83,6 +92,7 @@ class Stepper:
             sequence = chunk.sequence
             if not sequence.is_decoding:
                 self.num_prefill_tokens += chunk.num_tokens
+                sequence.account.share.charge(PREFILL_COST * chunk.num_tokens)
             sequence.num_computed = chunk.end
             if chunk.wants_logits:
                 sequence.logits = logits[len(row_sequences)]
@@ -131,6 +141,7 @@ class Stepper:
             return
         account.num_generated_tokens += 1
         self.num_generated_tokens += 1
+        account.share.charge(DECODE_COST)
         stop = generation.accept(sampled.token_id, time.monotonic_ns())
         logprobs = () if sampled.logprobs is None else (sampled.logprobs,)
         self._demands.events.append(ChunkEvent(generation.generation_id, (sampled.token_id,), stop.text, logprobs))

@@ -12,7 +12,7 @@ LOGPROBS = api.PositionLogprobs(api.TokenLogprob(5, -0.5), (api.TokenLogprob(5, 
 
 COMMANDS = [
     api.OpenRun(1),
-    api.OpenRun(1, "acme", 100, 7),
+    api.OpenRun(1, "acme", 100, 7, 2.5),
     api.CloseRun(1),
     api.CreateContext(2, 1),
     api.AppendTokens(2, (1, 2, 3)),

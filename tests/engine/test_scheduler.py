@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tartlet_engine.accounts import RunAccount
+from tartlet_engine.fairness import FairShares, TenantShare
 from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import PagePool
 from tartlet_engine.scheduler import Scheduler, StepPlan
@@ -34,7 +35,7 @@ def test_all_prompts_are_computed(lengths: list[tuple[int, int]], budget: int) -
     pool = PagePool(1000, page_size=4)
     accounts = [RunAccount(run_id, "local", None, None) for run_id in range(4)]
     sequences = [make_prompt(pool, accounts[run], order, length) for order, (run, length) in enumerate(lengths)]
-    scheduler, step = Scheduler(pool, budget), 0
+    scheduler, step = Scheduler(pool, budget, FairShares(4)), 0
     while any(sequence.num_to_compute for sequence in sequences):
         step += 1
         left = sum(sequence.num_to_compute for sequence in sequences)
@@ -52,10 +53,11 @@ def test_all_prompts_are_computed(lengths: list[tuple[int, int]], budget: int) -
 def test_a_long_prompt_does_not_hold_up_another_run() -> None:
     """A short prompt of another run is computed in the step after it came, not after the long one."""
     pool = PagePool(1000, page_size=4)
-    long = make_prompt(pool, RunAccount(1, "local", None, None), 1, 1000)
-    scheduler = Scheduler(pool, 50)
+    share = TenantShare("local")
+    long = make_prompt(pool, RunAccount(1, "local", None, None, share), 1, 1000)
+    scheduler = Scheduler(pool, 50, FairShares(4))
     carry_out(scheduler.plan([long], 1))
-    short = make_prompt(pool, RunAccount(2, "local", None, None), 2, 30)
+    short = make_prompt(pool, RunAccount(2, "local", None, None, share), 2, 30)
     plan = scheduler.plan([long, short], 2)
 
     assert {chunk.sequence.context_id: chunk.num_tokens for chunk in plan.chunks} == {2: 30, 1: 20}
@@ -65,7 +67,7 @@ def test_prompts_of_one_run_go_in_the_order_of_arrival() -> None:
     """Within a run, the earlier prompt is finished before the later one begins."""
     pool, account = PagePool(1000, page_size=4), RunAccount(1, "local", None, None)
     prompts = [make_prompt(pool, account, order, 30) for order in (1, 2)]
-    plan = Scheduler(pool, 40).plan(reversed(prompts), 1)
+    plan = Scheduler(pool, 40, FairShares(4)).plan(reversed(prompts), 1)
 
     assert [(chunk.sequence.context_id, chunk.num_tokens) for chunk in plan.chunks] == [(1, 30), (2, 10)]
 
@@ -74,7 +76,7 @@ def test_what_does_not_fit_waits_and_holds_nothing() -> None:
     """A prompt for which too few pages are free waits without taking any; a smaller one behind it goes on."""
     pool, account = PagePool(4, page_size=4), RunAccount(1, "local", None, None)
     large, small = make_prompt(pool, account, 1, 17), make_prompt(pool, account, 2, 16)
-    plan = Scheduler(pool, 100).plan([large, small], 1)
+    plan = Scheduler(pool, 100, FairShares(4)).plan([large, small], 1)
 
     assert plan.waiting == [large]
     assert (large.is_waiting, large.page_table.page_ids) == (True, [])
@@ -85,7 +87,7 @@ def test_a_run_over_its_page_limit_is_reported_once() -> None:
     """Two sequences of a run need more pages than it may hold: one breach, and pages only as far as allowed."""
     pool, account = PagePool(100, page_size=4), RunAccount(1, "local", None, max_pages=2)
     sequences = [make_prompt(pool, account, order, 8) for order in (1, 2, 3)]
-    plan = Scheduler(pool, 100).plan(sequences, 1)
+    plan = Scheduler(pool, 100, FairShares(4)).plan(sequences, 1)
 
     assert [(breach.limit, breach.used, breach.allowed) for breach in plan.breaches] == [("kv_pages", 4, 2)]
     assert account.num_pages == 2
