@@ -6,6 +6,7 @@ One `LogitsProcessor` per generation that asks for any: the step tells it each t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,15 @@ def needs_processor(sampling: Sampling) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Penalties:
+    """What a generation's penalties do to the logits of some tokens, as tables."""
+
+    token_ids: NDArray[np.int64]  # distinct
+    repetition: float  # positive logits are divided by it, negative ones multiplied
+    subtracted: NDArray[np.float32]  # then this is subtracted
+
+
 class LogitsProcessor:
     """Penalties and bias of one generation, with the counts of the tokens that they depend on.
 
@@ -37,8 +47,12 @@ class LogitsProcessor:
         self._repetition = sampling.repetition_penalty
         self._presence = sampling.presence_penalty
         self._frequency = sampling.frequency_penalty
-        self._bias_ids = np.array([token_id for token_id, _ in sampling.logit_bias], dtype=np.int64)
-        self._bias = np.array([bias for _, bias in sampling.logit_bias], dtype=np.float32)
+        # The same token may be named twice: its biases add up.
+        biases: dict[int, float] = {}
+        for token_id, bias in sampling.logit_bias:
+            biases[token_id] = biases.get(token_id, 0.0) + bias
+        self._bias_ids = np.array(list(biases), dtype=np.int64)
+        self._bias = np.array(list(biases.values()), dtype=np.float32)
         penalised = list(dict.fromkeys(context_ids)) if self._repetition != 1.0 else []
         self._position = {token_id: position for position, token_id in enumerate(penalised)}
         room = max(64, 2 * len(penalised))
@@ -66,14 +80,22 @@ class LogitsProcessor:
         Cost: a copy of the row, and the number of distinct tokens counted.
         """
         result = logits.copy()
-        ids = self._ids[: len(self._position)]
-        if len(ids):
-            counts = self._counts[: len(ids)]
-            values = result[ids]
-            if self._repetition != 1.0:
-                values = np.where(values > 0, values / self._repetition, values * self._repetition)
-            values -= self._presence * (counts > 0) + self._frequency * counts
-            result[ids] = values
-        if len(self._bias_ids):
-            np.add.at(result, self._bias_ids, self._bias)
+        table = self.penalties()
+        if len(table.token_ids):
+            values = result[table.token_ids]
+            if table.repetition != 1.0:
+                values = np.where(values > 0, values / table.repetition, values * table.repetition)
+            result[table.token_ids] = values - table.subtracted
+        result[self._bias_ids] += self._bias
         return result
+
+    def penalties(self) -> Penalties:
+        """Return what the penalties do now, for whoever applies them elsewhere."""
+        ids = self._ids[: len(self._position)]
+        counts = self._counts[: len(ids)]
+        subtracted = np.float32(self._presence) * (counts > 0) + np.float32(self._frequency) * counts
+        return Penalties(ids, self._repetition, subtracted)
+
+    def bias(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the tokens, each once, to whose logits something is added after the penalties, and what."""
+        return self._bias_ids, self._bias
