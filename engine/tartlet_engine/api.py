@@ -360,3 +360,4 @@ class EngineConfig(msgspec.Struct, frozen=True):
     device: str = "auto"  # "cpu", "cuda" or "auto"
     quantize: str = "none"  # weights in groups of 32: "int8", "int4" or "none"; on CPUs, for models of the Llama family
     runner: str = "auto"  # "fused": C kernels, or fail; "transformers": torch; "auto": fused where it serves the model
+    cuda_graphs: bool = True  # on GPUs: decode steps as CUDA graphs; False: kernel by kernel

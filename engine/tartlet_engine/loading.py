@@ -82,7 +82,7 @@ def _load_transformers(config: EngineConfig, device: torch.device, progress: Pro
     kv_cache = KvCache(layer_shapes, num_pages, config.page_size, dtype, device)
     model_module: Any = model
     return LoadedModel(
-        runner=TransformersRunner(model, kv_cache),
+        runner=_make_runner(config, model, kv_cache, context_len),
         architecture=type(model).__name__,
         context_len=context_len,
         vocabulary_size=int(model_module.get_input_embeddings().num_embeddings),
@@ -90,6 +90,21 @@ def _load_transformers(config: EngineConfig, device: torch.device, progress: Pro
         dtype=str(dtype).removeprefix("torch."),
         backend=device.type,
     )
+
+
+def _make_runner(
+    config: EngineConfig, model: torch.nn.Module, kv_cache: KvCache, context_len: int
+) -> TransformersRunner:
+    """Return what runs a model of transformers on the device where it is. Raises ModelLoadError without Triton."""
+    device = kv_cache.keys[0].device
+    if device.type != "cuda":
+        return TransformersRunner(model, kv_cache)
+    try:
+        from tartlet_engine.cuda.cuda_runner import CudaRunner
+        from tartlet_engine.cuda.decode_graphs import CudaGraphs
+    except ModuleNotFoundError as error:
+        raise ModelLoadError(f"on a GPU it needs {error.name}", "Install it: pip install 'tartlet[cuda]'") from error
+    return CudaRunner(model, kv_cache, context_len, CudaGraphs(device) if config.cuda_graphs else None)
 
 
 def choose_device(name: str) -> torch.device:

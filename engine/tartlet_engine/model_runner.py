@@ -51,7 +51,7 @@ class TransformersRunner:
         """Compute a step: `ModelRunner.forward`. On the thread whose torch settings apply."""
         self._kv_cache.copy_pages(batch.page_copies)
         step = PagedAttentionStep(batch, self._kv_cache)
-        return _model_forward(self._model, batch.token_ids, batch.positions, batch.logit_rows, step)
+        return model_forward(self._model, batch.token_ids, batch.positions, batch.logit_rows, step)
 
     def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
         """Return the contents of pages: `ModelRunner.read_pages`."""
@@ -75,7 +75,7 @@ def probe_layer_shapes(model: torch.nn.Module, device: torch.device) -> list[Lay
     zero = torch.zeros(1, dtype=torch.int64, device=device)
     try:
         with torch.inference_mode():
-            _model_forward(model, zero, zero, zero, probe)
+            model_forward(model, zero, zero, zero, probe)
     except (NotImplementedError, TypeError) as error:
         raise NotImplementedError(f"{name} cannot be served: {error}") from error
     if sorted(probe.layer_shapes) != list(range(num_layers)):
@@ -86,7 +86,7 @@ def probe_layer_shapes(model: torch.nn.Module, device: torch.device) -> list[Lay
     return [probe.layer_shapes[index] for index in range(num_layers)]
 
 
-def _model_forward(
+def model_forward(
     model: torch.nn.Module,
     token_ids: torch.Tensor,  # int64[T]
     positions: torch.Tensor,  # int64[T]

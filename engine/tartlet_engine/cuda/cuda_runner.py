@@ -1,0 +1,50 @@
+"""Runs transformers' own modules on a GPU: `model_runner.ModelRunner` with Triton attention and CUDA graphs."""
+
+from __future__ import annotations
+
+import torch
+
+from tartlet_engine.batch import StepBatch
+from tartlet_engine.cuda.decode_graphs import DecodeGraphs, GraphBackend
+from tartlet_engine.cuda.device_step import DeviceStep, to_device
+from tartlet_engine.cuda.paged_attention import TritonAttentionStep
+from tartlet_engine.kv_cache import KvCache
+from tartlet_engine.model_runner import TransformersRunner, model_forward
+
+
+class CudaRunner(TransformersRunner):
+    """A causal language model of transformers on the device where its KV cache is."""
+
+    def __init__(
+        self, model: torch.nn.Module, kv_cache: KvCache, context_len: int, graph_backend: GraphBackend | None
+    ) -> None:
+        """Run `model` over the pages of `kv_cache`.
+
+        Args:
+            model: loaded with the attention implementation `attention.ATTENTION_NAME`, on the cache's device.
+            kv_cache: with the layers that `model_runner.probe_layer_shapes` found.
+            context_len: the model's.
+            graph_backend: what captures decode steps as graphs; None: every step is launched kernel by kernel.
+        """
+        super().__init__(model, kv_cache)
+        self._compute_device = self.device
+        self.device = torch.device("cpu")  # batches are made in the host's memory, and taken over in one copy
+        self.graphs: DecodeGraphs | None = None
+        if graph_backend is not None:
+            page_size = kv_cache.page_size
+            self.graphs = DecodeGraphs(self._compute, graph_backend, self._compute_device, context_len, page_size)
+
+    @torch.inference_mode()
+    def forward(self, batch: StepBatch) -> torch.Tensor:
+        """Launch a step, without waiting for the device: `ModelRunner.forward`. The logits are on the device.
+
+        Raises GraphCaptureError if a decode step cannot be captured.
+        """
+        self._kv_cache.copy_pages(batch.page_copies)
+        logits = self.graphs.forward(batch) if self.graphs is not None else None
+        return self._compute(to_device(batch, self._compute_device)) if logits is None else logits
+
+    def _compute(self, step: DeviceStep) -> torch.Tensor:
+        """Launch a step's kernels one by one. Returns float32[R, V]."""
+        attention = TritonAttentionStep(step, self._kv_cache)
+        return model_forward(self._model, step.token_ids, step.positions, step.logit_rows, attention)

@@ -1,0 +1,67 @@
+"""The runner for GPUs: greedy tokens equal transformers', step by step and by graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton")
+
+from tartlet_engine.tiny import make_tiny_model
+
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "llama": {},
+    "llama-one-kv-head": {"num_kv_heads": 1},
+    "mistral": {"sliding_window": 9},
+    "gemma2": {"sliding_window": 7, "attn_logit_softcapping": 5.0, "query_pre_attn_scalar": 16},
+    "gpt2": {},
+}
+
+
+@pytest.mark.parametrize(("name", "has_graphs"), [("llama", False), *[(name, True) for name in ARCHITECTURES]])
+def test_architectures_give_transformers_tokens(
+    name: str,
+    has_graphs: bool,
+    cuda_engine: Callable[..., Any],
+    graph_backend: Any,
+    reference: Callable[..., list[int]],
+    tmp_path: Path,
+) -> None:
+    """Greedy tokens equal transformers', with prompts in chunks beside decodes, and sequences that begin and end."""
+    architecture = name.split("-")[0]
+    folder = make_tiny_model(tmp_path / name, architecture=architecture, context_len=128, **ARCHITECTURES[name])
+    driver = cuda_engine(folder, graph_backend=graph_backend if has_graphs else None, max_batch_tokens=13, page_size=4)
+    run_id = driver.open_run()
+    prompts = [[5 + (7 * i + k) % 400 for i in range(length)] for k, length in enumerate((1, 12, 30))]
+    lengths = (12, 5, 9)
+    generations = [
+        driver.generate(driver.create(run_id, prompt), max_tokens=length)
+        for prompt, length in zip(prompts, lengths, strict=True)
+    ]
+    driver.settle()
+
+    for prompt, length, generation in zip(prompts, lengths, generations, strict=True):
+        assert driver.tokens(generation) == reference(prompt, length, folder)
+    runner = driver.core._stepper._runner
+    assert runner.graphs is None or runner.graphs.num_graphs > 1
+
+
+def test_pages_are_copied_before_they_are_written(
+    cuda_engine: Callable[..., Any], graph_backend: Any, reference: Callable[..., list[int]]
+) -> None:
+    """Forks that share a half filled page go on by graphs, each in a copy of its own."""
+    driver = cuda_engine(graph_backend=graph_backend, page_size=4)
+    prompt = list(range(20, 30))
+    parent = driver.create(driver.open_run(), prompt)
+    forks = [driver.fork(parent, len(prompt)) for _ in range(3)]
+    driver.settle()
+    for number, fork in enumerate(forks):
+        driver.append(fork, [100 + number])
+    generations = [driver.generate(fork, max_tokens=4) for fork in forks]
+    driver.settle()
+
+    for number, generation in enumerate(generations):
+        assert driver.tokens(generation) == reference([*prompt, 100 + number], 4)
