@@ -86,6 +86,12 @@ class RunAccount:
         if self.max_pages is not None and num_new_pages > 0 and needed > self.max_pages:
             raise RunLimitError(self, KV_PAGES, needed, self.max_pages)
 
+    def require_exchange(self, held: Iterable[int], dropped: Iterable[int]) -> None:
+        """Raise RunLimitError if it would be too many pages that a page table held `held` instead of `dropped`."""
+        num_gained = sum(page_id not in self._page_holders for page_id in held)
+        num_lost = sum(self._page_holders[page_id] == 1 for page_id in dropped)
+        self.require_pages(num_gained - num_lost)
+
     def require_token(self) -> None:
         """Raise RunLimitError if one token more would be too many."""
         needed = self.num_generated_tokens + 1

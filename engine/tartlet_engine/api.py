@@ -275,8 +275,10 @@ class EngineStats(msgspec.Struct, frozen=True):
     running: int  # generations and flushes that take part in steps
     waiting: int  # those that wait for pages
     steps: int
-    prefill_tokens: int
+    prefill_tokens: int  # tokens computed of prompts, and of what was appended
     generated_tokens: int
+    lookup_tokens: int  # tokens of prompts that the prefix cache was asked for, each once
+    found_tokens: int  # of these, tokens whose pages it had
 
 
 class ModelText(Protocol):
@@ -359,5 +361,6 @@ class EngineConfig(msgspec.Struct, frozen=True):
     max_batch_tokens: int = 512  # tokens of one step: the budget that prefill chunks and decodes share
     device: str = "auto"  # "cpu", "cuda" or "auto"
     quantize: str = "none"  # weights in groups of 32: "int8", "int4" or "none"; on CPUs, for models of the Llama family
+    prefix_cache: bool = True  # keep computed pages for whoever of the same tenant has the same tokens
     runner: str = "auto"  # "fused": C kernels, or fail; "transformers": torch; "auto": fused where it serves the model
     cuda_graphs: bool = True  # on GPUs: decode steps as CUDA graphs; False: kernel by kernel

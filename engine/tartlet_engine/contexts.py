@@ -65,6 +65,7 @@ class ContextTable:
         self._require_length(sequence, length)
         child = Sequence(child_id, sequence.account, PageTable(self._pool, sequence.account))
         child.token_ids = sequence.token_ids[:length]
+        child.page_keys = sequence.page_keys[: length // self._pool.page_size]
         self.sequences[child_id] = child
         if self._will_compute(sequence, length):
             self._follow(child, sequence, length)

@@ -11,6 +11,7 @@ from tartlet_engine.demands import Demands
 from tartlet_engine.fairness import FairShares
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
+from tartlet_engine.prefix_cache import PrefixCache
 from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.step import Stepper
 from tartlet_engine.token_table import TokenTable
@@ -21,15 +22,25 @@ _log = logging.getLogger("tartlet_engine")
 class EngineCore:
     """One model with its pages, contexts and demands. Everything on one thread."""
 
-    def __init__(self, info: ModelInfo, token_table: TokenTable, runner: ModelRunner, max_batch_tokens: int) -> None:
+    def __init__(
+        self,
+        info: ModelInfo,
+        token_table: TokenTable,
+        runner: ModelRunner,
+        max_batch_tokens: int,
+        has_prefix_cache: bool = True,
+    ) -> None:
         """Serve one model. `info.num_pages` and `info.page_size` must be those of the runner's KV cache."""
         self._pool = PagePool(info.num_pages, info.page_size)
         self._contexts = ContextTable(self._pool, info.context_len)
         self._demands = Demands(self._contexts)
         self._shares = FairShares(info.page_size)
         self._handler = CommandHandler(info, token_table, self._pool, self._contexts, self._demands, self._shares)
-        scheduler = Scheduler(self._pool, max_batch_tokens, self._shares)
-        self._stepper = Stepper(self._contexts, self._demands, self._pool, self._shares, scheduler, runner)
+        self._prefix_cache = PrefixCache(self._pool, info.name) if has_prefix_cache else None
+        scheduler = Scheduler(self._pool, max_batch_tokens, self._shares, self._prefix_cache)
+        self._stepper = Stepper(
+            self._contexts, self._demands, self._pool, self._shares, scheduler, runner, self._prefix_cache
+        )
 
     @property
     def has_work(self) -> bool:
@@ -67,6 +78,7 @@ class EngineCore:
     def stats(self) -> EngineStats:
         """Return the counters as they are now."""
         waiting = sum(sequence.is_waiting for sequence in self._contexts.active.values())
+        cache = self._prefix_cache
         return EngineStats(
             pages_total=self._pool.num_pages,
             pages_free=self._pool.num_free,
@@ -79,6 +91,8 @@ class EngineCore:
             steps=self._stepper.num_steps,
             prefill_tokens=self._stepper.num_prefill_tokens,
             generated_tokens=self._stepper.num_generated_tokens,
+            lookup_tokens=0 if cache is None else cache.num_lookup_tokens,
+            found_tokens=0 if cache is None else cache.num_found_tokens,
         )
 
     def check_integrity(self) -> None:

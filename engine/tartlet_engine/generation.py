@@ -30,6 +30,11 @@ class Generation:
         if self.cached_tokens is None:
             self.cached_tokens = num_tokens
 
+    def note_found(self, num_tokens: int) -> None:
+        """Note that after its first step, more of the prompt was found in the prefix cache."""
+        if self.cached_tokens is not None and self.num_generated == 0:
+            self.cached_tokens += num_tokens
+
     def accept(self, token_id: int, now_ns: int) -> StopStep:
         """Append a sampled token to the sequence, and decide whether it was the last."""
         if self.num_generated == 0:

@@ -63,7 +63,7 @@ def _load_folder(config: EngineConfig, device: torch.device, progress: Progress 
         dtype=model.dtype,
         backend=model.backend,
     )
-    core = EngineCore(info, text.table, model.runner, config.max_batch_tokens)
+    core = EngineCore(info, text.table, model.runner, config.max_batch_tokens, config.prefix_cache)
     return LoadedEngine(core, info, text, lambda: _prepare_thread(config.threads))
 
 

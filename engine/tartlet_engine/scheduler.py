@@ -18,6 +18,7 @@ from tartlet_engine.accounts import RunLimitError
 from tartlet_engine.fairness import FairShares, TenantShare
 from tartlet_engine.page_table import PageCopy
 from tartlet_engine.pages import PagePool
+from tartlet_engine.prefix_cache import PrefixCache
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.turns import sort_turns
 
@@ -70,13 +71,16 @@ class StepPlan:
 class Scheduler:
     """Plans steps under a token budget."""
 
-    def __init__(self, pool: PagePool, max_batch_tokens: int, shares: FairShares) -> None:
+    def __init__(
+        self, pool: PagePool, max_batch_tokens: int, shares: FairShares, prefix_cache: PrefixCache | None = None
+    ) -> None:
         """Plan steps of at most `max_batch_tokens` tokens, over the pages of `pool`, for tenants with these shares."""
         if max_batch_tokens < 1:
             raise ValueError(f"a step needs at least one token, got max_batch_tokens={max_batch_tokens}")
         self._pool = pool
         self._max_batch_tokens = max_batch_tokens
         self._shares = shares
+        self._prefix_cache = prefix_cache
         self._bite = max(1, int(BITE * max_batch_tokens))
 
     def plan(self, sequences: Iterable[Sequence], step: int) -> StepPlan:
@@ -89,6 +93,8 @@ class Scheduler:
         Cost: O(n log n) in the sequences that have something to compute.
         """
         plan = StepPlan()
+        if self._prefix_cache is not None:
+            self._prefix_cache.begin_step()
         tenants = sort_turns(sequences, self._max_batch_tokens)
         self._shares.begin_step(turns.share for turns in tenants)
         # The number makes entries comparable; at the same charge, who was served longest ago goes first.
@@ -99,10 +105,15 @@ class Scheduler:
             *_, turns = heapq.heappop(heap)
             if (sequence := turns.choose()) is None:
                 continue
-            room = self._max_batch_tokens - plan.num_tokens
-            wanted = sequence.num_to_compute - plan.num_planned.get(sequence, 0)
-            num_tokens = min(wanted, room, self._bite if heap or turns.has_two_lines else room)
-            if sequence in plan.num_planned or self._admit(plan, sequence):
+            if sequence not in plan.num_planned and self._is_computed_by_another(sequence):
+                turns.skip()
+            elif sequence in plan.num_planned or self._admit(plan, sequence):
+                start = sequence.num_computed + plan.num_planned.get(sequence, 0)
+                room = self._max_batch_tokens - plan.num_tokens
+                wanted = sequence.num_computed + sequence.num_to_compute - start
+                num_tokens = min(wanted, room, self._bite if heap or turns.has_two_lines else room)
+                if self._prefix_cache is not None and not sequence.is_decoding:
+                    self._prefix_cache.claim(sequence, start, start + num_tokens)
                 plan.add(sequence, num_tokens)
                 turns.take(num_tokens, step, is_last=num_tokens == wanted)
             else:
@@ -115,23 +126,35 @@ class Scheduler:
     def _admit(self, plan: StepPlan, sequence: Sequence) -> bool:
         """Reserve the pages of all that the sequence has to compute, unless it must wait or its run may hold no more.
 
-        All of a prompt must fit before it is begun: half of it would only keep pages from others.
+        Pages that the prefix cache has of it need not be computed. All of a prompt must fit before it is begun: half of
+        it would only keep pages from others.
         """
         sequence.is_waiting = False
-        page_table = sequence.page_table
-        start, end = sequence.num_computed, sequence.num_computed + sequence.num_to_compute
-        num_new_pages = page_table.num_new_pages(start, end)
+        page_table, before = sequence.page_table, sequence.num_computed
         try:
+            if self._prefix_cache is not None and not sequence.is_decoding:
+                self._prefix_cache.take(sequence)
+            start, end = sequence.num_computed, sequence.num_computed + sequence.num_to_compute
+            num_new_pages = page_table.num_new_pages(start, end)
             sequence.account.require_pages(num_new_pages)
         except RunLimitError as breach:
             if all(breach.account is not earlier.account for earlier in plan.breaches):
                 plan.breaches.append(breach)
             return False
         if num_new_pages > self._pool.num_available:
+            if start > before:
+                sequence.uncompute(before)  # what waits must not keep cached pages from those that could go on
             sequence.is_waiting = True
             plan.waiting.append(sequence)
             return False
         copy = page_table.reserve(start, end)
         if copy is not None:
             plan.page_copies.append(copy)
+        if self._prefix_cache is not None and start > before:
+            self._prefix_cache.note_found(sequence, start - before)
         return True
+
+    def _is_computed_by_another(self, sequence: Sequence) -> bool:
+        """Tell whether the next page of a prompt is computed in this step already, for another sequence."""
+        cache = self._prefix_cache
+        return cache is not None and not sequence.is_decoding and cache.is_claimed(sequence)

@@ -43,6 +43,8 @@ class Sequence:
     page_table: PageTable
     token_ids: list[int] = field(default_factory=list)
     num_computed: int = 0
+    page_keys: list[bytes] = field(default_factory=list)  # of its first full pages, as far as they were needed
+    is_indexable: bool = True  # whether the slot of a token is its position, as in all pages of the prefix cache
     # float32[V] after the last token: set only while all tokens are computed. Forks share it, nobody writes to it.
     logits: Tensor | None = None
     generation: Generation | None = None
@@ -85,6 +87,7 @@ class Sequence:
         """Drop the tokens after the first `length`, with their pages; demands for them shrink."""
         if length < len(self.token_ids):
             del self.token_ids[length:]
+            del self.page_keys[length // self.page_table.page_size :]
             self.logits = None
         self.num_computed = min(self.num_computed, length)
         self.page_table.truncate(length)
@@ -92,6 +95,11 @@ class Sequence:
             flush.target_len = min(flush.target_len, length)
         if self.link is not None:
             self.link.prefix_len = min(self.link.prefix_len, length)
+
+    def uncompute(self, num_computed: int) -> None:
+        """Give back the pages of all but the first `num_computed` tokens, which stay computed. The tokens stay."""
+        self.num_computed = num_computed
+        self.page_table.truncate(num_computed)
 
     def forget(self) -> None:
         """Give back all pages. The tokens stay, and are computed again when somebody demands it."""
@@ -117,6 +125,7 @@ class Sequence:
         name = f"context {self.context_id}"
         page_size = self.page_table.page_size
         assert 0 <= self.num_computed <= len(self.token_ids), name
+        assert len(self.page_keys) <= len(self.token_ids) // page_size, f"{name}: keys of pages that are not full"
         assert len(self.page_table.page_ids) * page_size >= self.num_computed, f"{name}: computed tokens without pages"
         assert self.logits is None or self.num_computed == len(self.token_ids), f"{name}: logits of another token"
         assert all(flush.target_len <= len(self.token_ids) for flush in self.flushes), name

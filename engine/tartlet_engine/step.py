@@ -21,6 +21,7 @@ from tartlet_engine.fairness import DECODE_COST, PREFILL_COST, FairShares
 from tartlet_engine.generation import Generation
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
+from tartlet_engine.prefix_cache import PrefixCache
 from tartlet_engine.sampler import Sampled, sample
 from tartlet_engine.scheduler import Chunk, Scheduler, StepPlan
 from tartlet_engine.sequence import Sequence
@@ -39,6 +40,7 @@ class Stepper:
         shares: FairShares,
         scheduler: Scheduler,
         runner: ModelRunner,
+        prefix_cache: PrefixCache | None,
     ) -> None:
         """Step over `contexts`; what comes of it goes to `demands`, what it costs to `shares`."""
         self._contexts = contexts
@@ -47,6 +49,7 @@ class Stepper:
         self._shares = shares
         self._scheduler = scheduler
         self._runner = runner
+        self._prefix_cache = prefix_cache
         self.num_steps = 0
         self.num_prefill_tokens = 0
         self.num_generated_tokens = 0
@@ -82,6 +85,7 @@ class Stepper:
             _log.exception("step=%d tokens=%d failed", self.num_steps, plan.num_tokens)
             message = f"the model failed in a step of {plan.num_tokens} tokens: {type(error).__name__}: {error}"
             for chunk in chunks:
+                chunk.sequence.forget()  # copies on write may not have been carried out
                 self._demands.fail(chunk.sequence, EngineError(ErrorCode.INTERNAL, message))
             return None
 
@@ -94,6 +98,8 @@ class Stepper:
                 self.num_prefill_tokens += chunk.num_tokens
                 sequence.account.share.charge(PREFILL_COST * chunk.num_tokens)
             sequence.num_computed = chunk.end
+            if self._prefix_cache is not None:
+                self._prefix_cache.note_computed(sequence)
             if chunk.wants_logits:
                 sequence.logits = logits[len(row_sequences)]
                 row_sequences.append(sequence)

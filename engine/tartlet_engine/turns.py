@@ -76,6 +76,10 @@ class TenantTurns:
         self._line().popleft()
         self._is_refused = True
 
+    def skip(self) -> None:
+        """Go on without the one whose turn it is: it has more of the next step."""
+        self._line().popleft()
+
     def _line(self) -> deque[Sequence]:
         if not self.has_two_lines:
             return self._decodes or self._prefills

@@ -23,7 +23,8 @@ from tartlet.limits import Limits
 
 if TYPE_CHECKING:
     from tartlet import models, sync
-    from tartlet.host import Host, HostStats, Run
+    from tartlet.host import Host, HostStats
+    from tartlet.run import Run
     from tartlet.runtime.program import Program
 
 __version__ = "0.1.0"
@@ -60,7 +61,7 @@ _LAZY = {
     "Host": "tartlet.host",
     "HostStats": "tartlet.host",
     "Program": "tartlet.runtime.program",
-    "Run": "tartlet.host",
+    "Run": "tartlet.run",
     "models": "tartlet.models",
     "sync": "tartlet.sync",
 }

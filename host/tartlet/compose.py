@@ -20,6 +20,7 @@ def start_engine(
     quantize: str = "none",
     threads: int | None = None,
     kv_pages: int | None = None,
+    prefix_cache: bool = True,
     progress: Progress = silent,
 ) -> EngineClient:
     """Load a model, fetching it if it is not there, and start an engine with it on a thread of its own.
@@ -30,6 +31,7 @@ def start_engine(
         quantize: the format of the weights in memory: "int8", "int4" or "none".
         threads: CPU threads of a step; None for all cores.
         kv_pages: pages in the KV pool; None for as many as fit in memory.
+        prefix_cache: keep computed pages for prompts that begin with the same tokens.
         progress: hears of fetching, converting and loading.
 
     Raises:
@@ -44,6 +46,7 @@ def start_engine(
         quantize=quantize,
         threads=threads,
         kv_pages=kv_pages,
+        prefix_cache=prefix_cache,
     )
     from tartlet_engine.engine import start_engine as start
     from tartlet_engine.weights import ModelLoadError

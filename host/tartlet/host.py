@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import warnings
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -14,10 +12,10 @@ from typing import Any, TypeAlias
 
 from tartlet import arguments, compose, models, paths
 from tartlet.bindings import PROGRAM_INTERFACES, RUNNER_INTERFACES
-from tartlet.errors import ConfigError, GuestError, RunCancelledError, TartletError
-from tartlet.events import RunEvent, RunUsage
+from tartlet.errors import ConfigError
 from tartlet.limits import Limits
 from tartlet.progress import Progress, silent
+from tartlet.run import Run
 from tartlet.runtime.channel import Channel, LoopWaker
 from tartlet.runtime.loader import Loader
 from tartlet.runtime.program import Program
@@ -43,85 +41,6 @@ class HostStats:
     engine: EngineStats
 
 
-class Run:
-    """One run of a program, as its caller sees it. Made by `Host.start`.
-
-    Iterate over it for its events; `result()` waits for its end. Neither is needed for it to go on. The last event is
-    its `RunUsage`. Iterating never raises: how the run ended is the business of `result()`.
-    """
-
-    def __init__(self, state: RunState, channel: Channel, supervisor: Supervisor) -> None:
-        self._state = state
-        self._channel = channel
-        self._supervisor = supervisor
-
-    @property
-    def id(self) -> str:
-        """The run's id, unique and hard to guess."""
-        return self._state.run_id
-
-    @property
-    def limits(self) -> Limits:
-        """What it may use."""
-        return self._state.limits
-
-    @property
-    def seed(self) -> int:
-        """What its random choices come from."""
-        return self._state.seed
-
-    @property
-    def usage(self) -> RunUsage:
-        """What it has used so far; all of it, once it has ended."""
-        return self._state.usage
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it has ended, in whatever way."""
-        return self._channel.has_ended
-
-    def cancel(self) -> None:
-        """End the run, within a few milliseconds; `result()` then raises RunCancelledError. Returns at once.
-
-        No effect if it has ended. From any thread.
-        """
-        self._supervisor.end(self._state, RunCancelledError("the run was cancelled"))
-
-    async def result(self) -> Any:
-        """Wait for the run's end, and give what the program returned, decoded from JSON.
-
-        Cancelling this wait does not cancel the run. May be called any number of times.
-
-        Raises:
-            GuestError: The program failed; the message has its traceback.
-            GuestTrapError: It trapped.
-            LimitExceededError: It exceeded one of its limits; has `limit`, `used` and `allowed`.
-            InvalidHandleError, DeadlockError: It used what it does not hold, or waits for what can never happen.
-            RunCancelledError: It was cancelled, or the host was closed.
-            EngineStoppedError: The engine is gone.
-        """
-        outcome = await self._channel.outcome()
-        if isinstance(outcome, TartletError):
-            raise outcome.with_traceback(None)
-        try:
-            return json.loads(outcome)
-        except ValueError as error:
-            raise GuestError(f"the program's result is not JSON: {error}: {outcome[:200]!r}") from None
-
-    def __aiter__(self) -> AsyncIterator[RunEvent]:
-        return self
-
-    async def next_event(self) -> RunEvent | None:
-        """Wait for the next event; None after the last. Cancelling this wait loses no event."""
-        return await self._channel.next()
-
-    async def __anext__(self) -> RunEvent:
-        event = await self.next_event()
-        if event is None:
-            raise StopAsyncIteration
-        return event
-
-
 class Host:
     """A model and what runs programs next to it: `async with Host() as host`.
 
@@ -134,6 +53,8 @@ class Host:
             Llama family on CPUs. Fewer bytes are read for each token, so one sequence is faster.
         threads: CPU threads of the model; None for all cores.
         kv_pages: Pages in the pool of the KV cache; None for as many as fit in memory.
+        prefix_cache: Keep computed pages, as long as nobody else needs them, for prompts that begin with the same
+            tokens. Tenants do not find each other's.
         engine: An engine to use instead of loading a model, such as `tartlet.testing.FakeEngine`. It serves one host at
             a time, and stays the caller's to close.
         limits: What a run may use if its start does not say otherwise.
@@ -149,6 +70,7 @@ class Host:
         quantize: str = "none",
         threads: int | None = None,
         kv_pages: int | None = None,
+        prefix_cache: bool = True,
         engine: EngineClient | None = None,
         limits: Limits | None = None,
         spares: int = 2,
@@ -157,7 +79,7 @@ class Host:
         arguments.check_model(model)
         arguments.check_spares(spares)
         self._model, self._dtype, self._quantize = str(model), dtype, quantize
-        self._threads, self._kv_pages = threads, kv_pages
+        self._threads, self._kv_pages, self._prefix_cache = threads, kv_pages, prefix_cache
         self._given_engine = engine
         self._limits = Limits() if limits is None else arguments.checked_limits(limits)
         self._num_spares = spares
@@ -296,5 +218,6 @@ class Host:
             quantize=self._quantize,
             threads=self._threads,
             kv_pages=self._kv_pages,
+            prefix_cache=self._prefix_cache,
             progress=self._progress,
         )

@@ -25,6 +25,7 @@ from tartlet.events import RunEvent, RunUsage
 from tartlet.host import HostStats, Loadable
 from tartlet.limits import Limits
 from tartlet.progress import Progress, silent
+from tartlet.run import Run as AsynchronousRun
 from tartlet.runtime.program import Program
 from tartlet_engine.api import EngineClient, ModelInfo
 
@@ -59,7 +60,7 @@ class _LoopThread:
 class Run:
     """One run of a program: `tartlet.Run`, whose calls wait. Iterate over it for its events."""
 
-    def __init__(self, run: asynchronous.Run, thread: _LoopThread) -> None:
+    def __init__(self, run: AsynchronousRun, thread: _LoopThread) -> None:
         self._run = run
         self._thread = thread
 
@@ -117,6 +118,7 @@ class Host:
         quantize: str = "none",
         threads: int | None = None,
         kv_pages: int | None = None,
+        prefix_cache: bool = True,
         engine: EngineClient | None = None,
         limits: Limits | None = None,
         spares: int = 2,
@@ -128,6 +130,7 @@ class Host:
             quantize=quantize,
             threads=threads,
             kv_pages=kv_pages,
+            prefix_cache=prefix_cache,
             engine=engine,
             limits=limits,
             spares=spares,

@@ -256,7 +256,13 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
     text = ModelTokenizer(tiny_folder)
     drivers: list[Driver] = []
 
-    def make(num_pages: int = 64, page_size: int = 4, max_batch_tokens: int = 32, context_len: int = 1000) -> Driver:
+    def make(
+        num_pages: int = 64,
+        page_size: int = 4,
+        max_batch_tokens: int = 32,
+        context_len: int = 1000,
+        prefix_cache: bool = True,
+    ) -> Driver:
         info = ModelInfo(
             name="hash",
             architecture="HashForCausalLM",
@@ -270,7 +276,7 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
             backend="cpu",
         )
         runner = HashRunner(num_pages, page_size, max_batch_tokens)
-        drivers.append(Driver(EngineCore(info, text.table, runner, max_batch_tokens), info, runner))
+        drivers.append(Driver(EngineCore(info, text.table, runner, max_batch_tokens, prefix_cache), info, runner))
         return drivers[-1]
 
     yield make

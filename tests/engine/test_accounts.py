@@ -46,3 +46,16 @@ def test_integrity_compares_with_page_tables() -> None:
     account.check_integrity([[1]])
     with pytest.raises(AssertionError, match="run 1"):
         account.check_integrity([[1], [2]])
+
+
+def test_an_exchange_counts_what_it_gives_back() -> None:
+    """Pages that the run holds already cost nothing, and those that nothing else of it holds come free."""
+    account = RunAccount(1, "local", None, max_pages=3)
+    account.hold([1, 2, 3])
+    account.hold([2])
+    account.require_exchange(held=[2, 4], dropped=[3])
+    account.require_exchange(held=[1, 2, 3], dropped=[])
+
+    with pytest.raises(RunLimitError) as caught:
+        account.require_exchange(held=[4], dropped=[2])
+    assert (caught.value.used, caught.value.allowed) == (4, 3)

@@ -14,19 +14,26 @@ from tartlet_engine.api import ErrorCode, FinishReason
 
 HashText = Callable[[Sequence[int], int], list[int]]
 
+TENANTS = ("a", "a", "b")
+
+# Few beginnings and few tokens after them: contexts have prefixes in common all the time, and part at every position.
+tails = st.lists(st.integers(100, 101), max_size=9)
+prompts = st.builds(lambda length, tail: [*range(30, 30 + length), *tail], st.integers(0, 14), tails)
+
 
 @pytest.mark.parametrize("num_pages", [400, 14])
 def test_any_history_gives_the_right_tokens(hash_engine: Any, hash_text: HashText, num_pages: int) -> None:
     """Whatever happens to contexts, generations get the tokens that fresh contexts would get, and pages balance.
 
-    With few pages some fail because the cache is full, which is the only way to fail.
+    With few pages some fail because the cache is full, which is the only way to fail. Contexts of two tenants have
+    prefixes in common, and those of each tenant find each other's pages.
     """
 
     class Machine(RuleBasedStateMachine):
         def __init__(self) -> None:
             super().__init__()
             self.driver = hash_engine(num_pages=num_pages, page_size=4, max_batch_tokens=13)
-            self.runs = [self.driver.open_run() for _ in range(2)]
+            self.runs = [self.driver.open_run(tenant=tenant) for tenant in TENANTS]
             self.contexts: dict[int, list[int]] = {}  # id -> tokens, those still being generated left out
             self.owners: dict[int, int] = {}  # context id -> run
             self.running: dict[int, tuple[int, list[int], int]] = {}  # generation -> context, prompt, count
@@ -39,13 +46,13 @@ def test_any_history_gives_the_right_tokens(hash_engine: Any, hash_text: HashTex
             choices = [c for c in self.contexts if not idle or c not in self.busy()]
             return data.draw(st.sampled_from(choices)) if choices else None
 
-        @rule(data=st.data(), tokens=st.lists(st.integers(0, 511), max_size=20))
+        @rule(data=st.data(), tokens=prompts)
         def create(self, data: st.DataObject, tokens: list[int]) -> None:
             run_id = data.draw(st.sampled_from(self.runs))
             context_id = self.driver.create(run_id, tokens)
             self.contexts[context_id], self.owners[context_id] = tokens, run_id
 
-        @rule(data=st.data(), tokens=st.lists(st.integers(0, 511), max_size=10))
+        @rule(data=st.data(), tokens=tails)
         def append(self, data: st.DataObject, tokens: list[int]) -> None:
             if (context_id := self.pick(data, idle=True)) is not None:
                 self.driver.append(context_id, tokens)
@@ -97,7 +104,8 @@ def test_any_history_gives_the_right_tokens(hash_engine: Any, hash_text: HashTex
         def close_run(self, data: st.DataObject) -> None:
             run_id = data.draw(st.sampled_from(self.runs))
             self.driver.close_run(run_id)
-            self.runs = [kept for kept in self.runs if kept != run_id] + [self.driver.open_run()]
+            self.runs = [kept for kept in self.runs if kept != run_id]
+            self.runs.append(self.driver.open_run(tenant=data.draw(st.sampled_from(TENANTS))))
             for context_id in [c for c in self.contexts if self.owners[c] == run_id]:
                 self.forget(context_id)
 

@@ -94,7 +94,7 @@ def test_all_of_a_step_comes_in_one_call(client: EngineClient) -> None:
     client.listen(batches.put)
     commands: list[Any] = [OpenRun(1)]
     for number in range(8):
-        commands += [CreateContext(10 + number, 1), AppendTokens(10 + number, PROMPT)]
+        commands += [CreateContext(10 + number, 1), AppendTokens(10 + number, (number, *PROMPT))]
         commands.append(greedy(20 + number, 10 + number, max_tokens=6))
     client.submit(commands)
     sizes = []

@@ -144,7 +144,7 @@ def test_waiting_for_pages_and_cancelled(hash_engine: Any) -> None:
     run_id = driver.open_run()
     running = driver.generate(driver.create(run_id, PROMPT), max_tokens=8)
     driver.step()
-    waiting = driver.generate(driver.create(run_id, PROMPT), max_tokens=2)
+    waiting = driver.generate(driver.create(run_id, PROMPT[1:]), max_tokens=2)
     driver.step()
     assert (driver.core.stats().running, driver.core.stats().waiting) == (1, 1)
     driver.cancel(waiting)
@@ -160,29 +160,29 @@ def test_the_one_who_waits_goes_on_when_pages_come_free(hash_engine: Any, hash_t
     run_id = driver.open_run()
     first = driver.create(run_id, PROMPT)
     driver.generate(first, max_tokens=8)
-    waiting = driver.generate(driver.create(run_id, PROMPT), max_tokens=2)
+    waiting = driver.generate(driver.create(run_id, PROMPT[1:]), max_tokens=2)
     driver.step(3)
     assert driver.tokens(waiting) == []
     driver.free(first)
     driver.settle()
 
-    assert driver.tokens(waiting) == hash_text(PROMPT, 2)
+    assert driver.tokens(waiting) == hash_text(PROMPT[1:], 2)
 
 
 def test_when_nothing_can_go_on_the_youngest_makes_way(hash_engine: Any, hash_text: HashText) -> None:
     """Generations that together outgrow the pool: the youngest fails with the numbers, the others end well."""
     driver = hash_engine(num_pages=12, page_size=4)
     run_id = driver.open_run()
-    contexts = [driver.create(run_id, PROMPT[:4]) for _ in range(3)]
-    generations = [driver.generate(context, max_tokens=20) for context in contexts]
+    prompts = [PROMPT[number : number + 4] for number in range(3)]
+    generations = [driver.generate(driver.create(run_id, prompt), max_tokens=20) for prompt in prompts]
     driver.settle()
 
     assert [failed.failed_id for failed in driver.failures] == [generations[2]]
     error = driver.failure(generations[2])
     assert error.code == ErrorCode.KV_EXHAUSTED
     assert "12" in error.message
-    for generation in generations[:2]:
-        assert driver.tokens(generation) == hash_text(PROMPT[:4], 20)
+    for generation, prompt in zip(generations[:2], prompts[:2], strict=True):
+        assert driver.tokens(generation) == hash_text(prompt, 20)
     assert len(driver.tokens(generations[2])) >= 8
 
 

@@ -97,3 +97,16 @@ def test_who_is_refused_leaves_the_tenant_backlogged() -> None:
 
     assert [order for order, _ in take_all(turns)] == [2]
     assert turns.is_backlogged
+
+
+def test_who_skips_a_step_was_not_refused_anything() -> None:
+    """One that waits for what the step computes for another is no claim on the next step; one put back is."""
+    share = TenantShare("a")
+    account = RunAccount(1, "a", None, None, share)
+    for leave, is_backlogged in ((TenantTurns.skip, False), (TenantTurns.put_back, True)):
+        pool = PagePool(10, 4)
+        sequence = Sequence(1, account, PageTable(pool, account), [1, 2], demand_order=1)
+        turns = TenantTurns(share, [], [sequence], is_crowded=False)
+        leave(turns)
+
+        assert (turns.choose(), turns.is_backlogged) == (None, is_backlogged)

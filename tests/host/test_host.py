@@ -70,18 +70,6 @@ async def test_the_readme_example(engine: FakeEngine) -> None:
     assert run.usage == usage
 
 
-async def test_the_result_can_be_had_again(engine: FakeEngine) -> None:
-    """Result and error can be asked for any number of times, by several at once."""
-    async with tartlet.Host(engine=engine) as host:
-        run = await host.start(ECHO, {"text": "a"})
-        assert await asyncio.gather(run.result(), run.result()) == [["a"], ["a"]]
-
-        failing = await host.start("from tartlet_sdk import inferlet\n@inferlet\ndef main():\n    return 1 / 0\n")
-        for _ in range(2):
-            with pytest.raises(tartlet.GuestError, match="ZeroDivisionError"):
-                await failing.result()
-
-
 async def test_many_runs_at_once(engine: FakeEngine) -> None:
     """A hundred runs started at once all give their own result."""
     async with tartlet.Host(engine=engine) as host:
@@ -109,23 +97,6 @@ async def test_the_loop_is_not_blocked(engine: FakeEngine) -> None:
         counting.cancel()
 
     assert turns > 20
-
-
-@pytest.mark.parametrize("delay", [0.0, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016])
-@pytest.mark.parametrize("source", [WAIT, ENDLESS, ECHO])
-async def test_cancel_at_every_moment(engine: FakeEngine, source: str, delay: float) -> None:
-    """Whenever it comes, a cancel ends the run as cancelled or comes too late; nothing is left either way."""
-    async with tartlet.Host(engine=engine) as host:
-        run = await host.start(source)
-        await asyncio.sleep(delay)
-        run.cancel()
-        run.cancel()
-        try:
-            assert await run.result() == ["hello"]
-        except tartlet.RunCancelledError:
-            assert run.has_ended
-        assert isinstance([event async for event in run][-1], tartlet.RunUsage)
-        assert host.stats().runs.live == 0
 
 
 async def test_cancelling_the_task_that_waits(engine: FakeEngine) -> None:
@@ -277,18 +248,6 @@ async def test_limits_of_another_type(engine: FakeEngine) -> None:
     async with tartlet.Host(engine=engine) as host:
         with pytest.raises(tartlet.ConfigError, match=r"tartlet\.Limits"):
             await host.start(ECHO, limits={})  # type: ignore[arg-type]
-
-
-async def test_waiting_on_another_loop(engine: FakeEngine) -> None:
-    """It is refused, because that wait would never end; what runs goes on."""
-    async with tartlet.Host(engine=engine) as host:
-        run = await host.start(
-            "import asyncio\n" + ECHO.replace("    return", "    await asyncio.sleep(60)\n    return", 1)
-        )
-        for wait in (run.result, run.next_event):
-            with pytest.raises(tartlet.ConfigError, match="another event loop"):
-                await asyncio.to_thread(lambda wait=wait: asyncio.run(wait()))
-        assert not run.has_ended
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.5, True, "1"])

@@ -47,6 +47,9 @@ def run(
     quantize: Annotated[str, typer.Option(help="Format of the weights in memory: int8, int4 or none.")] = "none",
     threads: Annotated[int | None, typer.Option(help="CPU threads of the model; all cores if not given.")] = None,
     kv_pages: Annotated[int | None, typer.Option(help="Pages of the KV pool; by memory if not given.")] = None,
+    prefix_cache: Annotated[
+        bool, typer.Option(help="Keep computed pages for prompts that begin with the same tokens.")
+    ] = True,
     limit: Annotated[
         list[str] | None, typer.Option("--limit", "-l", help="NAME=VALUE, such as tokens=2000. Repeatable.")
     ] = None,
@@ -76,7 +79,15 @@ def run(
 
         try:
             _prepare(program, model, progress, give_up)
-            host = Host(model, dtype=dtype, quantize=quantize, threads=threads, kv_pages=kv_pages, progress=progress)
+            host = Host(
+                model,
+                dtype=dtype,
+                quantize=quantize,
+                threads=threads,
+                kv_pages=kv_pages,
+                prefix_cache=prefix_cache,
+                progress=progress,
+            )
             with ending_the_process(give_up):
                 asyncio.run(_run(host, program, value, limits, seed, view))
         except (Exception, KeyboardInterrupt) as error:

@@ -86,6 +86,8 @@ class FakeCore:
             steps=self._totals.steps,
             prefill_tokens=self._totals.prefill_tokens,
             generated_tokens=self._totals.generated_tokens,
+            lookup_tokens=0,
+            found_tokens=0,
         )
 
     def check_integrity(self) -> None:

@@ -1,0 +1,114 @@
+"""The automatic prefix cache: what one sequence has computed, another with the same tokens takes instead. Pure Python.
+
+Full pages are indexed as soon as they are computed (`note_computed`), so sequences that live at the same time share
+them too. A sequence looks for pages whenever a chunk of its prompt would be computed (`take`), and not only at its
+beginning: two that have the same prompt take turns, and no page is computed twice.
+"""
+
+from __future__ import annotations
+
+from tartlet_engine.fairness import CACHED_COST
+from tartlet_engine.pages import PagePool
+from tartlet_engine.prefix_index import PrefixRoot, page_key
+from tartlet_engine.sequence import Sequence
+
+
+class PrefixCache:
+    """Finds and indexes the full pages of sequences. Not thread-safe."""
+
+    def __init__(self, pool: PagePool, model_name: str) -> None:
+        """Use the index of `pool`, for sequences of one model."""
+        self._pool = pool
+        self._model_name = model_name
+        self._claimed: set[bytes] = set()  # keys of the pages that this step computes
+        self.num_found_tokens = 0
+        self.num_lookup_tokens = 0
+
+    def begin_step(self) -> None:
+        """Forget who computes what: the last step is over."""
+        self._claimed.clear()
+
+    def is_claimed(self, sequence: Sequence) -> bool:
+        """Tell whether the first page of a sequence that is neither computed nor found is being computed in this step.
+
+        Then it pays to wait for the next one.
+        """
+        if not sequence.is_indexable:
+            return False
+        first, last = sequence.num_computed // self._pool.page_size, sequence.target_len // self._pool.page_size
+        keys = self._keys(sequence, last)
+        end = first + len(self._find(keys[first:last]))
+        return end < last and keys[end] in self._claimed
+
+    def claim(self, sequence: Sequence, start: int, end: int) -> None:
+        """Take note that this step computes the sequence's tokens `start <= i < end`."""
+        self.num_lookup_tokens += end - start
+        if sequence.is_indexable:
+            first, last = start // self._pool.page_size, end // self._pool.page_size
+            self._claimed.update(self._keys(sequence, last)[first:last])
+
+    def take(self, sequence: Sequence) -> None:
+        """Let a sequence hold the pages that are found of what it is to compute next.
+
+        At least one token is left to compute, so that a demand ends as it does without a cache, with the last token's
+        logits if they are needed.
+
+        Raises:
+            RunLimitError: the run may not hold so many pages; nothing has changed.
+        """
+        if not sequence.is_indexable:
+            return
+        page_size, page_table = self._pool.page_size, sequence.page_table
+        first, last = sequence.num_computed // page_size, sequence.target_len // page_size
+        found = self._find(self._keys(sequence, last)[first:last])
+        num_computed = min((first + len(found)) * page_size, sequence.target_len - 1)
+        if num_computed > sequence.num_computed:
+            sequence.account.require_exchange(found, page_table.page_ids[first:])
+            page_table.hold_found(first, found)
+            sequence.num_computed = num_computed
+
+    def note_found(self, sequence: Sequence, num_tokens: int) -> None:
+        """Count and charge what a sequence has taken, now that it takes part in the step."""
+        self.num_found_tokens += num_tokens
+        self.num_lookup_tokens += num_tokens
+        sequence.account.share.charge(CACHED_COST * num_tokens)
+        if sequence.generation is not None:
+            sequence.generation.note_found(num_tokens)
+
+    def note_computed(self, sequence: Sequence) -> None:
+        """Index the full pages that a sequence has computed. Of two with the same contents one is kept for both."""
+        index, page_ids = self._pool.index, sequence.page_table.page_ids
+        num_full = first = sequence.num_computed // self._pool.page_size
+        while first > 0 and page_ids[first - 1] not in index:
+            first -= 1
+        if first == num_full or not sequence.is_indexable:
+            return
+        keys = self._keys(sequence, num_full)
+        for number in range(first, num_full):
+            known = index.find(keys[number])
+            if known is None:
+                index.insert(keys[number], page_ids[number], page_ids[number - 1] if number else None)
+            else:
+                sequence.page_table.replace_with(number, known)
+
+    def _find(self, keys: list[bytes]) -> list[int]:
+        """Return the pages with these keys, up to the first that is not there."""
+        found: list[int] = []
+        for key in keys:
+            if (page_id := self._pool.index.find(key)) is None:
+                break
+            found.append(page_id)
+        return found
+
+    def _keys(self, sequence: Sequence, num_pages: int) -> list[bytes]:
+        """Return the keys of the sequence's first pages, at least `num_pages`. Each is computed once."""
+        keys, page_size = sequence.page_keys, self._pool.page_size
+        while len(keys) < num_pages:
+            previous = keys[-1] if keys else self._root(sequence).key()
+            start = len(keys) * page_size
+            keys.append(page_key(previous, sequence.token_ids[start : start + page_size]))
+        return keys
+
+    def _root(self, sequence: Sequence) -> PrefixRoot:
+        """Return what the sequence's keys and values depend on besides its tokens, and whose they are."""
+        return PrefixRoot(self._model_name, sequence.account.tenant)
