@@ -63,6 +63,15 @@ class KvCache:
         for tensor in (*self.keys, *self.values):
             tensor[targets] = tensor[sources]
 
+    def clear_pages(self, page_ids: torch.Tensor) -> None:
+        """Write zeros into pages, int64[F], in all layers, so that nothing of an earlier owner is left in them.
+
+        Slots not yet written are read and then masked; zero times what another sequence left there, such as NaN, need
+        not be zero.
+        """
+        for tensor in (*self.keys, *self.values):
+            tensor.index_fill_(0, page_ids, 0)
+
     def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
         """Return the contents of pages, all layers: uint8[len(page_ids), page_bytes] in the host's memory."""
         index = torch.tensor(page_ids, dtype=torch.int64, device=self.keys[0].device)
@@ -103,7 +112,6 @@ def default_num_pages(bytes_per_page: int, page_size: int, context_len: int, dev
 def _lazy_zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """Return zeros that take no memory before they are written, where the system can do that.
 
-    Slots not yet written are read and then masked, so they must hold numbers: zero times NaN would be NaN.
     `torch.zeros` writes all of the memory at once; a private mapping, which NumPy's calloc makes, does not.
     """
     if device.type != "cpu":

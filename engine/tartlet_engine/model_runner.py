@@ -50,6 +50,8 @@ class TransformersRunner:
     def forward(self, batch: StepBatch) -> torch.Tensor:
         """Compute a step: `ModelRunner.forward`. On the thread whose torch settings apply."""
         self._kv_cache.copy_pages(batch.page_copies)
+        # A page has a new owner when its first slot is written: what is kept of a page always begins with that slot.
+        self._kv_cache.clear_pages(batch.page_ids[batch.offsets == 0])
         step = PagedAttentionStep(batch, self._kv_cache)
         return model_forward(self._model, batch.token_ids, batch.positions, batch.logit_rows, step)
 

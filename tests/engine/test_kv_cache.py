@@ -38,6 +38,18 @@ def test_pages_are_read_and_written_back() -> None:
         cache.write_pages([0], before)
 
 
+def test_cleared_pages_hold_zeros() -> None:
+    """All slots of all layers, whatever they held, and of no other page."""
+    cache = KvCache(SHAPES, 5, 3, torch.float32, CPU)
+    for tensor in (*cache.keys, *cache.values):
+        tensor.fill_(float("nan"))
+    cache.clear_pages(torch.tensor([3, 1]))
+    cache.clear_pages(torch.tensor([], dtype=torch.int64))
+
+    for tensor in (*cache.keys, *cache.values):
+        assert (tensor == 0).flatten(1).all(dim=1).tolist() == [False, True, False, True, False]
+
+
 def test_shapes_and_bytes() -> None:
     """Layers may differ; what has never been written holds zeros; a page's size counts all layers."""
     cache = KvCache(SHAPES, 5, 3, torch.bfloat16, CPU)

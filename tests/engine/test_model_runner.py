@@ -96,3 +96,29 @@ def test_unknown_arguments_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(NotImplementedError, match=r"GptOssForCausalLM cannot be served: .*s_aux"):
         probe_layer_shapes(model, CPU)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "settings"),
+    [("llama", {}), ("mistral", {"sliding_window": 6}), ("gemma2", {"attn_logit_softcapping": 5.0})],
+)
+def test_nothing_that_was_left_in_a_page_is_seen(
+    tiny_engine: Any, tmp_path: Path, reference: Any, architecture: str, settings: dict[str, Any]
+) -> None:
+    """Over pages full of NaN, as a tenant could leave them, everybody's tokens are transformers' own."""
+    folder = make_tiny_model(tmp_path / architecture, architecture=architecture, **settings)
+    options = {"runner": "transformers", "page_size": 4, "max_batch_tokens": 13, "kv_pages": 40, "prefix_cache": False}
+    driver = tiny_engine(folder, **options)
+    kv_cache = driver.core._stepper._runner._kv_cache
+    prompts = [[5 + (7 * i + k) % 400 for i in range(length)] for k, length in enumerate((1, 12, 21))]
+    for tensor in (*kv_cache.keys, *kv_cache.values):
+        tensor.fill_(float("nan"))
+    generations = []
+    for prompt in prompts:
+        context = driver.create(driver.open_run(), prompt)
+        fork = driver.fork(context, len(prompt))
+        generations += [(prompt, driver.generate(c, max_tokens=9)) for c in (context, fork)]
+    driver.settle()
+
+    for prompt, generation in generations:
+        assert driver.tokens(generation) == reference(prompt, 9, folder)
