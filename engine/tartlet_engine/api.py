@@ -362,5 +362,7 @@ class EngineConfig(msgspec.Struct, frozen=True):
     device: str = "auto"  # "cpu", "cuda" or "auto"
     quantize: str = "none"  # weights in groups of 32: "int8", "int4" or "none"; on CPUs, for models of the Llama family
     prefix_cache: bool = True  # keep computed pages for whoever of the same tenant has the same tokens
-    runner: str = "auto"  # "fused": C kernels, or fail; "transformers": torch; "auto": fused where it serves the model
+    # "fused": C kernels; "triton": transformers' modules with kernels for GPUs; "transformers": with plain torch;
+    # "auto": fused where it serves the model, triton on a GPU. What is asked for by name and cannot be had is an error.
+    runner: str = "auto"
     cuda_graphs: bool = True  # on GPUs: decode steps as CUDA graphs; False: kernel by kernel

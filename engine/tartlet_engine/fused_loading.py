@@ -62,8 +62,8 @@ def weight_format(config: EngineConfig) -> WeightFormat:
 
 
 def _load(config: EngineConfig, device: torch.device, report: Callable[[str, float], None]) -> LoadedModel:
-    if config.runner == "transformers":
-        raise NotImplementedError("runner is 'transformers'")
+    if config.runner in ("transformers", "triton"):
+        raise NotImplementedError(f"runner is {config.runner!r}")
     if device.type != "cpu":
         raise NotImplementedError(f"the fused runner is for CPUs, not for {device.type}")
     if config.page_size != PAGE_SIZE:

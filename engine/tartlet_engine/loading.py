@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,16 +96,28 @@ def _load_transformers(config: EngineConfig, device: torch.device, progress: Pro
 def _make_runner(
     config: EngineConfig, model: torch.nn.Module, kv_cache: KvCache, context_len: int
 ) -> TransformersRunner:
-    """Return what runs a model of transformers on the device where it is. Raises ModelLoadError without Triton."""
+    """Return what runs a model of transformers: on a GPU with Triton's kernels, else with attention in plain torch.
+
+    Raises ModelLoadError if Triton is wanted and cannot be had.
+    """
     device = kv_cache.keys[0].device
-    if device.type != "cuda":
+    if config.runner == "transformers" or (config.runner == "auto" and device.type != "cuda"):
         return TransformersRunner(model, kv_cache)
+    if device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
+        raise ModelLoadError("runner is 'triton', which needs a GPU", "Leave the setting out to run it on the CPU")
     try:
+        if device.type != "cuda":
+            from tartlet_engine.cuda.interpreter import use_interpreter
+
+            use_interpreter()
         from tartlet_engine.cuda.cuda_runner import CudaRunner
         from tartlet_engine.cuda.decode_graphs import CudaGraphs
     except ModuleNotFoundError as error:
-        raise ModelLoadError(f"on a GPU it needs {error.name}", "Install it: pip install 'tartlet[cuda]'") from error
-    return CudaRunner(model, kv_cache, context_len, CudaGraphs(device) if config.cuda_graphs else None)
+        raise ModelLoadError(
+            f"Triton's kernels need {error.name}", "Install it: pip install 'tartlet[cuda]'"
+        ) from error
+    has_graphs = config.cuda_graphs and device.type == "cuda"
+    return CudaRunner(model, kv_cache, context_len, CudaGraphs(device) if has_graphs else None)
 
 
 def choose_device(name: str) -> torch.device:
@@ -136,8 +149,8 @@ def _check_config(config: EngineConfig) -> None:
         raise ValueError(f"dtype must be 'auto', 'float32' or 'bfloat16', got {config.dtype!r}")
     if config.quantize not in ("none", "int8", "int4"):
         raise ValueError(f"quantize must be 'none', 'int8' or 'int4', got {config.quantize!r}")
-    if config.runner not in ("auto", "fused", "transformers"):
-        raise ValueError(f"runner must be 'auto', 'fused' or 'transformers', got {config.runner!r}")
+    if config.runner not in ("auto", "fused", "transformers", "triton"):
+        raise ValueError(f"runner must be 'auto', 'fused', 'transformers' or 'triton', got {config.runner!r}")
     if config.device not in ("auto", "cpu", "cuda"):
         raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {config.device!r}")
     for name in ("threads", "kv_pages", "page_size", "max_batch_tokens"):

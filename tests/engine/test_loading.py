@@ -21,6 +21,7 @@ from tartlet_engine.weights import ModelLoadError
     [
         ({"dtype": "int7"}, "dtype must be 'auto', 'float32' or 'bfloat16', got 'int7'"),
         ({"device": "tpu"}, "device must be 'auto', 'cpu' or 'cuda', got 'tpu'"),
+        ({"runner": "vllm"}, "runner must be 'auto', 'fused', 'transformers' or 'triton', got 'vllm'"),
         ({"threads": 0}, "threads must be a whole number, at least 1, got 0"),
         ({"kv_pages": 0}, "kv_pages must be a whole number, at least 1"),
         ({"kv_pages": 1.5}, "kv_pages must be a whole number, at least 1, got 1.5"),
@@ -91,6 +92,15 @@ def test_named_choices() -> None:
     assert choose_dtype("float32", cpu) == torch.float32
     assert choose_dtype("bfloat16", cpu) == torch.bfloat16
     assert choose_dtype("auto", torch.device("cuda")) == torch.bfloat16
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_gpu_kernels_without_a_gpu(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton's kernels asked for by name on a CPU: refused, unless its interpreter is asked for, too."""
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+
+    with pytest.raises(ModelLoadError, match="runner is 'triton', which needs a GPU"):
+        load_engine(EngineConfig(model_name="tiny", model_path=str(tiny_folder), runner="triton", kv_pages=4), None)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

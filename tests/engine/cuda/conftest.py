@@ -113,13 +113,14 @@ def graph_backend(device: torch.device) -> Any:
 @pytest.fixture
 def cuda_engine(tiny_engine: Any, device: torch.device) -> Callable[..., Any]:
     """Make a driver of an engine whose model runs through `CudaRunner`, with Triton's kernels."""
-    from tartlet_engine.cuda.cuda_runner import CudaRunner
 
     def make(*args: Any, graph_backend: Any = None, **settings: Any) -> Any:
-        driver = tiny_engine(*args, runner="transformers", device=device.type, cuda_graphs=False, **settings)
-        stepper = driver.core._stepper
-        plain = stepper._runner
-        stepper._runner = CudaRunner(plain._model, plain._kv_cache, driver.info.context_len, graph_backend)
+        driver = tiny_engine(*args, runner="triton", device=device.type, cuda_graphs=False, **settings)
+        if graph_backend is not None:
+            from tartlet_engine.cuda.decode_graphs import DecodeGraphs
+
+            runner, page_size = driver.core._stepper._runner, driver.info.page_size
+            runner.graphs = DecodeGraphs(runner._compute, graph_backend, device, driver.info.context_len, page_size)
         return driver
 
     return make
