@@ -196,6 +196,45 @@ class CancelGeneration(msgspec.Struct, frozen=True, tag=True):
     generation_id: int
 
 
+class SaveContext(msgspec.Struct, frozen=True, tag=True):
+    """Computes what was appended, and keeps the context under a name of the run's tenant.
+
+    Answered by `Done` or `Failed` with the operation's id. What is asked of the context afterwards does not concern
+    what is saved; freeing the context does not either, closing the run may.
+    """
+
+    context_id: int
+    operation_id: int
+    name: str
+    ttl_ms: int | None = None  # how long it is kept; None: until it is deleted
+    overwrite: bool = False
+    host_state: str = ""  # handed back as it is by `Opened`
+
+
+class OpenSaved(msgspec.Struct, frozen=True, tag=True):
+    """Makes a context of the run out of a saved one. Answered by `Opened` or `Failed` with the operation's id."""
+
+    operation_id: int
+    run_id: int
+    context_id: int  # the new context's; busy until the answer
+    name: str
+
+
+class ListSaved(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the saved contexts of the run's tenant. Answered by `SavedList` or `Failed`."""
+
+    operation_id: int
+    run_id: int
+
+
+class DeleteSaved(msgspec.Struct, frozen=True, tag=True):
+    """Forgets a saved context of the run's tenant. Answered by `Done` or `Failed` with the operation's id."""
+
+    operation_id: int
+    run_id: int
+    name: str
+
+
 Command = (
     OpenRun
     | CloseRun
@@ -207,6 +246,10 @@ Command = (
     | FreeContext
     | Generate
     | CancelGeneration
+    | SaveContext
+    | OpenSaved
+    | ListSaved
+    | DeleteSaved
 )
 
 # ---- Events ---------------------------------------------------------------------------------------------------------
@@ -236,6 +279,31 @@ class Done(msgspec.Struct, frozen=True, tag=True):
     operation_id: int
 
 
+class Opened(msgspec.Struct, frozen=True, tag=True):
+    """A saved context is a context of the run now."""
+
+    operation_id: int
+    token_ids: tuple[int, ...]
+    host_state: str
+
+
+class SavedContext(msgspec.Struct, frozen=True):
+    """What there is to know of a saved context."""
+
+    name: str
+    model: str  # that it was saved with
+    num_tokens: int
+    num_bytes: int  # of the tenant's quota
+    expires_in_ms: int | None  # None: it is kept until it is deleted
+
+
+class SavedList(msgspec.Struct, frozen=True, tag=True):
+    """The saved contexts of a tenant, by name."""
+
+    operation_id: int
+    contexts: tuple[SavedContext, ...]
+
+
 class Failed(msgspec.Struct, frozen=True, tag=True):
     """The command with this generation, operation or context id could not be carried out; all that it held is freed."""
 
@@ -258,7 +326,7 @@ class EngineStopped(msgspec.Struct, frozen=True, tag=True):
     error: EngineError
 
 
-Event = Chunk | Finished | Done | Failed | LimitReached | EngineStopped
+Event = Chunk | Finished | Done | Opened | SavedList | Failed | LimitReached | EngineStopped
 
 # ---- The client -----------------------------------------------------------------------------------------------------
 
@@ -345,7 +413,7 @@ class EngineClient(Protocol):
         ...
 
     def close(self) -> None:
-        """Stops the engine and frees the model. Idempotent; waits for the step in progress."""
+        """Stops the engine and frees the model. Idempotent; waits for the step in progress and what is being saved."""
         ...
 
 
@@ -366,3 +434,5 @@ class EngineConfig(msgspec.Struct, frozen=True):
     # "auto": fused where it serves the model, triton on a GPU. What is asked for by name and cannot be had is an error.
     runner: str = "auto"
     cuda_graphs: bool = True  # on GPUs: decode steps as CUDA graphs; False: kernel by kernel
+    saved_path: str | None = None  # a folder for saved contexts; None: they are kept in memory
+    saved_bytes: int = 1 << 30  # that the saved contexts of one tenant may take

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tartlet_engine import validation
@@ -15,6 +15,7 @@ from tartlet_engine.api import (
     CloseRun,
     Command,
     CreateContext,
+    DeleteSaved,
     EngineError,
     ErrorCode,
     Failed,
@@ -23,8 +24,11 @@ from tartlet_engine.api import (
     ForkContext,
     FreeContext,
     Generate,
+    ListSaved,
     ModelInfo,
     OpenRun,
+    OpenSaved,
+    SaveContext,
     TruncateContext,
 )
 from tartlet_engine.command_error import CommandError
@@ -72,6 +76,10 @@ class CommandHandler:
             Generate: self._generate,
             CancelGeneration: self._cancel,
         }
+
+    def add(self, handlers: Mapping[type, Callable[[Any, int], None]]) -> None:
+        """Let others carry out more kinds of commands: called with the command and its time of arrival."""
+        self._handlers.update(handlers)
 
     def handle(self, command: Command, arrived_ns: int) -> None:
         """Carry out a command that was submitted at `arrived_ns`. What goes wrong becomes a `Failed` event."""
@@ -124,7 +132,7 @@ class CommandHandler:
     def _flush(self, command: FlushContext, arrived_ns: int) -> None:
         sequence = self._contexts.get(command.context_id)
         self._contexts.require_idle(sequence)
-        self._require_computable(sequence)
+        self.require_computable(sequence)
         self._contexts.flush(sequence, command.operation_id)
         self._demands.complete_flushes(sequence)
 
@@ -141,7 +149,7 @@ class CommandHandler:
         if prompt_len == 0:
             message = f"context {command.context_id} is empty"
             raise CommandError(ErrorCode.INVALID_ARGUMENT, message, "Fill it with at least one token first.")
-        self._require_computable(sequence)
+        self.require_computable(sequence)
         room = self._info.context_len - prompt_len
         max_tokens = room if command.stop.max_tokens is None else min(command.stop.max_tokens, room)
         decider = StopDecider(command.stop, self._info.eos_token_ids, max_tokens, self._token_table)
@@ -153,8 +161,8 @@ class CommandHandler:
     def _cancel(self, command: CancelGeneration, arrived_ns: int) -> None:
         self._demands.cancel(command.generation_id)
 
-    def _require_computable(self, sequence: Sequence) -> None:
-        """Refuse at once what can never be computed: more pages than there are, or than the run may hold."""
+    def require_computable(self, sequence: Sequence) -> None:
+        """Raise CommandError for what can never be computed: more pages than there are, or than the run may hold."""
         account = sequence.account
         if account.is_stopped:
             message = f"run {account.run_id} has reached one of its limits"
@@ -175,7 +183,7 @@ def _failed_id(command: Command) -> int:
     match command:
         case Generate():
             return command.generation_id
-        case FlushContext():
+        case FlushContext() | SaveContext() | OpenSaved() | ListSaved() | DeleteSaved():
             return command.operation_id
         case ForkContext():
             return command.child_id

@@ -6,6 +6,8 @@ shares its pages. If what it waits for goes away, one of those that wait takes i
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tartlet_engine.accounts import RunAccount
 from tartlet_engine.api import ErrorCode
 from tartlet_engine.command_error import CommandError
@@ -62,6 +64,7 @@ class ContextTable:
     def fork(self, sequence: Sequence, child_id: int, length: int) -> None:
         """Make a context out of the first `length` tokens. Allocates no page and copies no logits."""
         self._require_new(child_id)
+        self._require_no_operation(sequence)
         self._require_length(sequence, length)
         child = Sequence(child_id, sequence.account, PageTable(self._pool, sequence.account))
         child.token_ids = sequence.token_ids[:length]
@@ -72,9 +75,9 @@ class ContextTable:
         else:
             child.share_from(sequence, length)
 
-    def flush(self, sequence: Sequence, operation_id: int | None) -> None:
-        """Demand that what the context holds is computed."""
-        sequence.flushes.append(Flush(operation_id, len(sequence.token_ids)))
+    def flush(self, sequence: Sequence, operation_id: int | None, then: Callable[[], None] | None = None) -> None:
+        """Demand that what the context holds is computed. `then` is called when it is, instead of an answer."""
+        sequence.flushes.append(Flush(operation_id, len(sequence.token_ids), then))
         sequence.demand_logits()
         self.activate(sequence)
 
@@ -134,7 +137,8 @@ class ContextTable:
                 self._follow(orphan, heir, prefix_lens[orphan.context_id])
 
     def require_idle(self, sequence: Sequence) -> None:
-        """Raise CommandError `unavailable` if a generation runs on the context."""
+        """Raise CommandError `unavailable` if a generation runs on the context, or it is not there yet."""
+        self._require_no_operation(sequence)
         if sequence.generation is not None:
             message = (
                 f"context {sequence.context_id} is busy: generation {sequence.generation.generation_id} runs on it"
@@ -176,6 +180,11 @@ class ContextTable:
         if follower.link is not None:
             follower.link.source.followers.remove(follower)
             follower.link = None
+
+    def _require_no_operation(self, sequence: Sequence) -> None:
+        if sequence.operation is not None:
+            message = f"context {sequence.context_id} is busy: it is being {sequence.operation}"
+            raise CommandError(ErrorCode.UNAVAILABLE, message, "Wait until that is done.")
 
     def _require_new(self, context_id: int) -> None:
         if context_id in self.sequences:

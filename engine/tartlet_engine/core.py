@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 
 from tartlet_engine.api import Command, EngineError, EngineStats, ErrorCode, Event, ModelInfo
 from tartlet_engine.commands import CommandHandler
@@ -12,6 +13,8 @@ from tartlet_engine.fairness import FairShares
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
 from tartlet_engine.prefix_cache import PrefixCache
+from tartlet_engine.save_operations import SaveOperations
+from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.step import Stepper
 from tartlet_engine.token_table import TokenTable
@@ -29,8 +32,18 @@ class EngineCore:
         runner: ModelRunner,
         max_batch_tokens: int,
         has_prefix_cache: bool = True,
+        saved: SavedContexts | None = None,
     ) -> None:
-        """Serve one model. `info.num_pages` and `info.page_size` must be those of the runner's KV cache."""
+        """Serve one model.
+
+        Args:
+            info: its `num_pages` and `page_size` must be those of the runner's KV cache.
+            token_table: the bytes of the model's tokens.
+            runner: the model.
+            max_batch_tokens: the token budget of a step.
+            has_prefix_cache: computed pages are kept for whoever of a tenant has the same tokens.
+            saved: where contexts are saved; without it, in memory.
+        """
         self._pool = PagePool(info.num_pages, info.page_size)
         self._contexts = ContextTable(self._pool, info.context_len)
         self._demands = Demands(self._contexts)
@@ -41,18 +54,31 @@ class EngineCore:
         self._stepper = Stepper(
             self._contexts, self._demands, self._pool, self._shares, scheduler, runner, self._prefix_cache
         )
+        self._saved = saved or SavedContexts(fingerprint="")
+        self._worker = ThreadPoolExecutor(1, "tartlet-saved")
+        self.saves = SaveOperations(
+            info,
+            runner,
+            self._contexts,
+            self._demands,
+            self._handler.accounts,
+            self._handler.require_computable,
+            self._saved,
+            self._worker,
+        )
+        self._handler.add(self.saves.handlers)
 
     @property
     def has_work(self) -> bool:
         """Tell whether somebody waits for something that steps bring nearer."""
-        return bool(self._contexts.active)
+        return bool(self._contexts.active) or self.saves.has_work
 
     def handle(self, command: Command, arrived_ns: int) -> None:
         """Carry out a command. Never raises for what the command holds."""
         self._handler.handle(command, arrived_ns)
 
     def step(self) -> None:
-        """Carry out one step.
+        """Carry out one step: of the model if anybody waits for it, and of what concerns saved contexts.
 
         An error outside the model's forward pass is a fault of our own: whoever waits then is told, and the engine goes
         on if its books still balance.
@@ -61,7 +87,8 @@ class EngineCore:
             AssertionError: they do not; the engine cannot go on.
         """
         try:
-            self._stepper.step()
+            if self._contexts.active:
+                self._stepper.step()
         except Exception as error:
             _log.exception("step=%d failed outside the forward pass", self._stepper.num_steps)
             failure = EngineError(ErrorCode.INTERNAL, f"a step failed: {type(error).__name__}: {error}")
@@ -69,6 +96,7 @@ class EngineCore:
                 sequence.forget()
                 self._demands.fail(sequence, failure)
             self.check_integrity()
+        self.saves.advance()
 
     def take_events(self) -> list[Event]:
         """Return the events since the last call."""
@@ -99,6 +127,7 @@ class EngineCore:
         """Raise AssertionError unless every page, context and reference count adds up."""
         self._contexts.check_integrity()
         self._demands.check_integrity()
+        self.saves.check_integrity()
         for account in self._handler.accounts.values():
             account.check_integrity(sequence.page_table.page_ids for sequence in self._contexts.of_run(account))
         self._shares.check_integrity()
@@ -110,3 +139,8 @@ class EngineCore:
         for sequence in self._contexts.sequences.values():
             run_id = sequence.account.run_id
             assert accounts.get(run_id) is sequence.account, f"context {sequence.context_id} outlives run {run_id}"
+
+    def close(self) -> None:
+        """Wait until what is saved has been written. Idempotent; from any thread that calls nothing else here."""
+        self._worker.shutdown()
+        self._saved.close()

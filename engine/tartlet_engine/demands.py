@@ -43,13 +43,15 @@ class Demands:
 
     def complete_flushes(self, sequence: Sequence) -> None:
         """Answer the flushes whose tokens are computed by now."""
-        pending = [flush for flush in sequence.flushes if flush.target_len > sequence.num_computed]
-        for flush in sequence.flushes:
-            if flush.target_len <= sequence.num_computed and flush.operation_id is not None:
-                self.events.append(Done(flush.operation_id))
-        if len(pending) < len(sequence.flushes):
-            sequence.flushes = pending
+        done = [flush for flush in sequence.flushes if flush.target_len <= sequence.num_computed]
+        if done:
+            sequence.flushes = [flush for flush in sequence.flushes if flush.target_len > sequence.num_computed]
             self._contexts.settle(sequence)
+        for flush in done:
+            if flush.then is not None:
+                flush.then()
+            elif flush.operation_id is not None:
+                self.events.append(Done(flush.operation_id))
 
     def finish(self, generation: Generation, reason: FinishReason, stop_string: str | None = None) -> None:
         """End a generation with `Finished`."""

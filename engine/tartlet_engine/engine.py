@@ -77,6 +77,7 @@ class InProcessEngine:
         self._inbox: list[tuple[Command, int]] = []  # with the time of arrival, monotonic ns
         self._errands: list[_IntegrityCheck] = []
         self._is_closing = False
+        core.saves.on_result = self._notify
         self._thread = threading.Thread(target=self._run, name="tartlet-engine", daemon=True)
         self._thread.start()
 
@@ -126,7 +127,10 @@ class InProcessEngine:
             raise check.error
 
     def close(self) -> None:
-        """Stop the engine and free the model. Idempotent; waits for the step in progress."""
+        """Stop the engine and free the model. Idempotent.
+
+        Waits for the step in progress, and until the contexts that were saved are on their disk.
+        """
         with self._wakeup:
             self._is_closing = True
             self._wakeup.notify()
@@ -147,6 +151,7 @@ class InProcessEngine:
             message = f"the engine stopped: {type(error).__name__}: {error}"
             self._deliver([EngineStopped(EngineError(ErrorCode.INTERNAL, message))])
         finally:
+            core.close()
             self._core = None
             with self._wakeup:
                 self._is_closing = True
@@ -172,6 +177,11 @@ class InProcessEngine:
         for check in errands:
             check.carry_out(core)
         return True
+
+    def _notify(self) -> None:
+        """Wake the thread: there is a result to take up."""
+        with self._wakeup:
+            self._wakeup.notify()
 
     def _deliver(self, events: list[Event]) -> None:
         """Hand events to the listener; its own faults must not stop the engine."""

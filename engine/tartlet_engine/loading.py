@@ -15,7 +15,9 @@ from tartlet_engine.attention import ATTENTION_NAME, register_attention
 from tartlet_engine.core import EngineCore
 from tartlet_engine.fused_loading import LoadedModel, load_fused
 from tartlet_engine.kv_cache import KvCache, default_num_pages, page_bytes
+from tartlet_engine.model_fingerprint import model_fingerprint
 from tartlet_engine.model_runner import TransformersRunner, probe_layer_shapes
+from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.tokenizer import ModelTokenizer
 from tartlet_engine.weights import ModelLoadError, load_model
 
@@ -64,8 +66,19 @@ def _load_folder(config: EngineConfig, device: torch.device, progress: Progress 
         dtype=model.dtype,
         backend=model.backend,
     )
-    core = EngineCore(info, text.table, model.runner, config.max_batch_tokens, config.prefix_cache)
+    saved = _saved_contexts(config, model)
+    core = EngineCore(info, text.table, model.runner, config.max_batch_tokens, config.prefix_cache, saved)
     return LoadedEngine(core, info, text, lambda: _prepare_thread(config.threads))
+
+
+def _saved_contexts(config: EngineConfig, model: LoadedModel) -> SavedContexts:
+    runner = type(model.runner).__name__
+    fingerprint = model_fingerprint(
+        Path(config.model_path), runner=runner, dtype=model.dtype, page_size=config.page_size
+    )
+    return SavedContexts(
+        fingerprint, None if config.saved_path is None else Path(config.saved_path), config.saved_bytes
+    )
 
 
 def _load_transformers(config: EngineConfig, device: torch.device, progress: Progress | None) -> LoadedModel:
@@ -153,7 +166,7 @@ def _check_config(config: EngineConfig) -> None:
         raise ValueError(f"runner must be 'auto', 'fused', 'transformers' or 'triton', got {config.runner!r}")
     if config.device not in ("auto", "cpu", "cuda"):
         raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {config.device!r}")
-    for name in ("threads", "kv_pages", "page_size", "max_batch_tokens"):
+    for name in ("threads", "kv_pages", "page_size", "max_batch_tokens", "saved_bytes"):
         value = getattr(config, name)
         if value is not None and not (type(value) is int and value >= 1):
             raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")

@@ -6,6 +6,7 @@ Pure Python. The tokens of a sequence are known at once; computing them follows 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ class Flush:
 
     operation_id: int | None
     target_len: int
+    then: Callable[[], None] | None = None  # what follows, instead of the answer
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class Sequence:
     flushes: list[Flush] = field(default_factory=list)
     link: Link | None = None
     followers: list[Sequence] = field(default_factory=list)  # those whose link's source is this sequence
+    operation: str | None = None  # what is being done with it as a whole: it is "saved" or "opened"; busy until then
     is_waiting: bool = False  # it had something to compute in the last step, but there were too few pages
     last_served_step: int = -1
     demand_order: int = 0  # grows with each sequence that begins to demand something

@@ -24,6 +24,7 @@ from tartlet_engine.api import (
     CloseRun,
     Command,
     CreateContext,
+    DeleteSaved,
     Done,
     EngineConfig,
     EngineError,
@@ -35,9 +36,15 @@ from tartlet_engine.api import (
     FreeContext,
     Generate,
     LimitReached,
+    ListSaved,
     ModelInfo,
+    Opened,
     OpenRun,
+    OpenSaved,
     Sampling,
+    SaveContext,
+    SavedContext,
+    SavedList,
     Stop,
     TruncateContext,
 )
@@ -45,6 +52,7 @@ from tartlet_engine.batch import StepBatch
 from tartlet_engine.cache_folder import cache_folder
 from tartlet_engine.core import EngineCore
 from tartlet_engine.loading import load_engine
+from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.tokenizer import ModelTokenizer
 
 VOCABULARY_SIZE = 512
@@ -176,6 +184,35 @@ class Driver:
     def cancel(self, generation_id: int) -> None:
         self.do(CancelGeneration(generation_id))
 
+    def save(self, context_id: int, name: str = "saved", **options: Any) -> int:
+        operation_id = next(self._ids)
+        self.do(SaveContext(context_id, operation_id, name, **options))
+        return operation_id
+
+    def open_saved(self, run_id: int, name: str = "saved") -> tuple[int, int]:
+        """The operation, and the context that comes of it."""
+        operation_id, context_id = next(self._ids), next(self._ids)
+        self.do(OpenSaved(operation_id, run_id, context_id, name))
+        return operation_id, context_id
+
+    def saved(self, run_id: int) -> list[SavedContext]:
+        """The saved contexts of a run's tenant."""
+        operation_id = next(self._ids)
+        self.do(ListSaved(operation_id, run_id))
+        self.settle()
+        (event,) = [e for e in self.events if isinstance(e, SavedList) and e.operation_id == operation_id]
+        return list(event.contexts)
+
+    def delete_saved(self, run_id: int, name: str = "saved") -> int:
+        operation_id = next(self._ids)
+        self.do(DeleteSaved(operation_id, run_id, name))
+        self.settle()
+        return operation_id
+
+    def opened(self, operation_id: int) -> Opened:
+        (event,) = [e for e in self.events if isinstance(e, Opened) and e.operation_id == operation_id]
+        return event
+
     def free(self, context_id: int) -> None:
         self.do(FreeContext(context_id))
 
@@ -189,10 +226,15 @@ class Driver:
 
     def settle(self) -> None:
         """Step until nobody waits for anything."""
-        for _ in range(20_000):
-            if not self.core.has_work:
+        num_steps = 0
+        while num_steps < 20_000:
+            if self.core.has_work:
+                self.step()
+                num_steps += 1
+            elif self.core.saves.is_waiting:
+                time.sleep(0.001)
+            else:
                 return
-            self.step()
         raise AssertionError("the engine does not come to rest")
 
     def tokens(self, generation_id: int) -> list[int]:
@@ -262,6 +304,7 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
         max_batch_tokens: int = 32,
         context_len: int = 1000,
         prefix_cache: bool = True,
+        saved: SavedContexts | None = None,
     ) -> Driver:
         info = ModelInfo(
             name="hash",
@@ -276,12 +319,15 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
             backend="cpu",
         )
         runner = HashRunner(num_pages, page_size, max_batch_tokens)
-        drivers.append(Driver(EngineCore(info, text.table, runner, max_batch_tokens, prefix_cache), info, runner))
+        drivers.append(
+            Driver(EngineCore(info, text.table, runner, max_batch_tokens, prefix_cache, saved), info, runner)
+        )
         return drivers[-1]
 
     yield make
     for driver in drivers:
         driver.core.check_integrity()
+        driver.core.close()
 
 
 @pytest.fixture
@@ -311,6 +357,7 @@ def tiny_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
     yield make
     for driver in drivers:
         driver.core.check_integrity()
+        driver.core.close()
 
 
 @pytest.fixture(scope="session")
