@@ -22,11 +22,17 @@ COMMANDS = [
     api.FreeContext(2),
     api.Generate(5, 2, api.Sampling(seed=2**64 - 1, logit_bias=((3, -1.5),)), api.Stop(9, (1,), ("é",), True), 2),
     api.CancelGeneration(5),
+    api.SaveContext(2, 6, "name", 1000, True, "state"),
+    api.OpenSaved(7, 1, 8, "name"),
+    api.ListSaved(9, 1),
+    api.DeleteSaved(10, 1, "name"),
 ]
 EVENTS = [
     api.Chunk(5, (1, 2), "héllo", (LOGPROBS,)),
     api.Finished(5, api.FinishReason.STOP_STRING, USAGE, "é"),
     api.Done(4),
+    api.Opened(7, (1, 2), "state"),
+    api.SavedList(9, (api.SavedContext("name", "tiny", 2, 100, None), api.SavedContext("other", "tiny", 0, 9, 50))),
     api.Failed(5, api.EngineError(api.ErrorCode.KV_EXHAUSTED, "no pages", "use fewer")),
     api.LimitReached(1, "kv_pages", 8, 7),
     api.EngineStopped(api.EngineError(api.ErrorCode.INTERNAL, "gone")),

@@ -94,6 +94,31 @@ class Context(Handle):
         """Drop the tail."""
         del self.held[length:]
 
+    def save(self, name: str, options: Any) -> int:
+        """An event, ready at once."""
+        SAVED[name] = list(self.held)
+        return next(EVENTS)
+
+    @classmethod
+    def open(cls, model: Model, name: str) -> Opening:
+        """What was saved, or an empty one."""
+        return Opening(Context(SAVED.get(name)))
+
+
+class Opening(Handle):
+    """A saved context, there at once."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def ready(self) -> int:
+        """Ready at once."""
+        return next(EVENTS)
+
+    def take(self) -> Context:
+        """The context."""
+        return self.context
+
 
 class Generation(Handle):
     """A generation of one chunk."""
@@ -119,9 +144,14 @@ class Generation(Handle):
 
 
 EVENTS = itertools.count(1)
+SAVED: dict[str, list[int]] = {}
 
 REPLACED: dict[str, dict[str, Any]] = {
-    "contexts": {"Context": Context},
+    "contexts": {
+        "Context": Context,
+        "list_saved": lambda: [wit.contexts.SavedContext(n, "stub", len(t), len(t), None) for n, t in SAVED.items()],
+        "delete_saved": lambda name: SAVED.pop(name, None),
+    },
     "events": {
         "poll": lambda events, timeout_ns: events,
         "outcome": lambda event: None,

@@ -13,7 +13,7 @@ async def three_names(thing: str = "bakery") -> list[str]:
 """
 
 from tartlet_sdk import run
-from tartlet_sdk.context import Context
+from tartlet_sdk.context import Context, SavedContext
 from tartlet_sdk.draft import Chunk, Draft, TokenLogprob, TokenLogprobs, Usage
 from tartlet_sdk.entry import inferlet, parameters
 from tartlet_sdk.errors import (
@@ -71,6 +71,7 @@ __all__ = [
     "RunInfo",
     "RunLimit",
     "Sampler",
+    "SavedContext",
     "StopCondition",
     "TartletError",
     "TokenLogprob",

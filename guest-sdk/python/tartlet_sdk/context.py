@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,26 @@ from tartlet_sdk.stop import max_tokens as stop_after
 if TYPE_CHECKING:
     from wit_world.imports import contexts as wit_contexts
 
+    from tartlet_sdk.model import Model
+
 MOST_LOGPROBS = 20
+MOST_TTL_S = 10 * 365 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SavedContext:
+    """What there is to know of a saved context."""
+
+    name: str
+    """What `Context.open` takes."""
+    model: str
+    """The name of the model that it was saved with."""
+    tokens: int
+    """Number of tokens."""
+    bytes: int
+    """What it takes of the tenant's quota."""
+    expires_in: float | None
+    """Seconds for which it is still kept; None: until it is deleted."""
 
 
 class Context:
@@ -75,6 +96,63 @@ class Context:
         """Drop the tokens after the first `length`."""
         handle = self._handle("truncate")
         call("Context.truncate", handle.truncate, checks.whole(length, "length", "Context.truncate"))
+
+    async def save(self, name: str, *, ttl: float | None = None, overwrite: bool = False) -> None:
+        """Save the context under a name, for this tenant's later runs, and wait until that is done.
+
+        What has been filled is computed first, and kept: opening it again costs a read.
+
+        Args:
+            name: 1 to 128 letters, digits and `. _ : / -`; begins with a letter or a digit.
+            ttl: Seconds for which it is kept; without it, until it is deleted.
+            overwrite: Take the place of what is saved under that name.
+
+        Raises:
+            AlreadyExists: The name is taken, and `overwrite` was not asked for.
+            QuotaExceeded: The tenant's saved contexts would take too much.
+            Unavailable: A generation runs on the context.
+        """
+        checks.text(name, "name", "Context.save")
+        ttl_ns = None if ttl is None else math.ceil(checks.number(ttl, "ttl", "Context.save", 0, MOST_TTL_S) * 1e9)
+        options = wit.contexts.SaveOptions(ttl_ns=ttl_ns, overwrite=bool(overwrite))
+        await event_loop.finish(call("Context.save", self._handle("save").save, name, options), "Context.save")
+
+    @classmethod
+    async def open(cls, name: str, model: Model | None = None) -> Context:
+        """Open a saved context: tokens, chat and all that was computed. Each opening gives a context of its own.
+
+        Args:
+            name: What it was saved as.
+            model: The model that it was saved with; by default the host's default.
+
+        Raises:
+            NotFound: There is none by that name, or its file is damaged.
+            Unsupported: It was saved with another model.
+        """
+        checks.text(name, "name", "Context.open")
+        handle = call("Context.open", wit.models.Model.open, None) if model is None else model._handle
+        with call("Context.open", wit.contexts.Context.open, handle, name) as opening:
+            await event_loop.wait(opening.ready())
+            return cls(call("Context.open", opening.take))
+
+    @staticmethod
+    def saved() -> list[SavedContext]:
+        """The tenant's saved contexts, by name."""
+        return [
+            SavedContext(
+                name=each.name,
+                model=each.model,
+                tokens=each.tokens,
+                bytes=each.bytes,
+                expires_in=None if each.expires_in_ns is None else each.expires_in_ns / 1e9,
+            )
+            for each in call("Context.saved", wit.contexts.list_saved)
+        ]
+
+    @staticmethod
+    def delete(name: str) -> None:
+        """Delete a saved context. Raises `NotFound`. Contexts that were opened from it stay as they are."""
+        call("Context.delete", wit.contexts.delete_saved, checks.text(name, "name", "Context.delete"))
 
     @property
     def tokens(self) -> list[int]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
+from tartlet.bindings import _saved
 from tartlet.bindings._text import process_text
 from tartlet.runtime.context import ContextState
 from tartlet.runtime.flush import start_flush
 from tartlet.runtime.model import ModelHandle
 from tartlet.runtime.refusal import refusal
 from tartlet.runtime.run_state import RunFiber
+from tartlet.runtime.saved import check_name
 from tartlet.wasm.host_function import SUSPEND, HostFunction
 from tartlet_engine.api import ErrorCode
 
@@ -102,6 +105,14 @@ def truncate(fiber: RunFiber, number: int, new_length: int) -> object:
     return when_idle(context, lambda: context.truncate(new_length))
 
 
+def save(fiber: RunFiber, number: int, name: str, options: dict[str, Any]) -> object:
+    """Start to save the context under a name, and give the event that tells its end."""
+    context = _get(fiber, number)
+    check_name(name)
+    ttl_ms = _saved.to_ttl_ms(options)
+    return when_idle(context, lambda: _saved.start_save(context, name, ttl_ms, overwrite=options["overwrite"]))
+
+
 def drop_context(fiber: RunFiber, number: int) -> None:
     """Free a context."""
     fiber.state.handles.remove(number, ContextState).drop()
@@ -125,4 +136,6 @@ INTERFACE: Mapping[str, HostFunction] = {
     "[method]context.length": length,
     "[method]context.tokens": tokens,
     "[method]context.truncate": truncate,
+    "[method]context.save": save,
+    **_saved.FUNCTIONS,
 }

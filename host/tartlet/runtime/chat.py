@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
+
+_VERSION = 1  # of the text of a history
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,27 @@ class ChatHistory:
         history = ChatHistory()
         history._marks = self._marks.copy()
         history.truncate(length)
+        return history
+
+    def to_json(self) -> str:
+        """Write the history as text, for a context that is saved."""
+        marks = [(length, len(state.roles), state.is_turn_open, state.needs_cue) for length, state in self._marks]
+        return json.dumps([_VERSION, self.state.roles, marks], separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> ChatHistory:
+        """Read what `to_json` wrote. Raises ValueError for the text of another version."""
+        try:
+            version, roles, marks = json.loads(text)
+            if version != _VERSION:
+                raise ValueError(f"a chat of version {version!r}, not {_VERSION}")
+            history = cls()
+            history._marks = [
+                (length, ChatState(tuple(roles[:num_roles]), is_turn_open, needs_cue))
+                for length, num_roles, is_turn_open, needs_cue in marks
+            ]
+        except TypeError as error:
+            raise ValueError(f"no chat: {error}") from error
         return history
 
     def _mark(self, length: int, state: ChatState) -> None:

@@ -54,6 +54,16 @@ class ContextState:
         run.link.submit(CreateContext(context.context_id, run.engine_id))
         return context
 
+    @classmethod
+    def opened(cls, run: RunState, model: ModelHandle) -> ContextState:
+        """One that the engine is about to open; see `restore`."""
+        return cls(run, model)
+
+    def restore(self, token_ids: Sequence[int], saved_state: str) -> None:
+        """Take in what was saved. Raises ValueError for what another version has saved."""
+        self.chat = ChatHistory.from_json(saved_state)
+        self.tokens = array("I", token_ids)
+
     @property
     def length(self) -> int:
         """Number of tokens."""

@@ -20,6 +20,8 @@ from tartlet_engine.api import (
     Failed,
     Finished,
     LimitReached,
+    Opened,
+    SavedList,
 )
 
 _ids = itertools.count(1)  # of the process: an engine never hears an id twice, whichever hosts share it
@@ -30,6 +32,8 @@ _TARGET_IDS: dict[type, Callable[[Any], int]] = {
     Chunk: attrgetter("generation_id"),
     Finished: attrgetter("generation_id"),
     Done: attrgetter("operation_id"),
+    Opened: attrgetter("operation_id"),
+    SavedList: attrgetter("operation_id"),
     Failed: attrgetter("failed_id"),
     LimitReached: attrgetter("run_id"),
 }

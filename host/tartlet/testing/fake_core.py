@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from tartlet.testing.byte_text import ByteText
 from tartlet.testing.fake_generation import FakeGeneration
 from tartlet.testing.fake_pages import FakeContext, FakePages, PagesExhaustedError
+from tartlet.testing.fake_saved import FakeSavedContexts
 from tartlet_engine.api import (
     AppendTokens,
     CancelGeneration,
     CloseRun,
     Command,
     CreateContext,
+    DeleteSaved,
     Done,
     EngineError,
     EngineStats,
@@ -27,8 +29,13 @@ from tartlet_engine.api import (
     FreeContext,
     Generate,
     LimitReached,
+    ListSaved,
     ModelInfo,
+    Opened,
     OpenRun,
+    OpenSaved,
+    SaveContext,
+    SavedList,
     TruncateContext,
     Usage,
 )
@@ -65,6 +72,7 @@ class FakeCore:
         self._generations: dict[int, FakeGeneration] = {}
         self._events: list[Event] = []
         self._totals = _Totals()
+        self._saved = FakeSavedContexts(info.name)
 
     @property
     def has_work(self) -> bool:
@@ -132,6 +140,14 @@ class FakeCore:
             case CancelGeneration(generation_id):
                 if generation_id in self._generations:
                     self._generations[generation_id].is_cancelled = True
+            case SaveContext():
+                self._save(command)
+            case OpenSaved():
+                self._open(command)
+            case ListSaved(operation_id, run_id):
+                self._events.append(SavedList(operation_id, self._saved.of_tenant(self._runs[run_id].tenant)))
+            case DeleteSaved(operation_id, run_id, name):
+                self._answer(operation_id, self._saved.delete(self._runs[run_id].tenant, name))
 
     def _advance(self, generation: FakeGeneration) -> None:
         context = generation.context
@@ -212,6 +228,27 @@ class FakeCore:
         if self._prefill(context, operation_id) and not self._is_over_limit(context.run_id):
             self._events.append(Done(operation_id))
 
+    def _save(self, command: SaveContext) -> None:
+        context = self._contexts[command.context_id]
+        if self._prefill(context, command.operation_id) and not self._is_over_limit(context.run_id):
+            tenant = self._runs[context.run_id].tenant
+            self._answer(command.operation_id, self._saved.put(tenant, command, context.token_ids))
+
+    def _open(self, command: OpenSaved) -> None:
+        """Give an opened context its pages without counting a prefill."""
+        saved = self._saved.get(self._runs[command.run_id].tenant, command.name)
+        if isinstance(saved, EngineError):
+            self._answer(command.operation_id, saved)
+            return
+        context = FakeContext(command.context_id, command.run_id, list(saved.token_ids))
+        if self._compute(context, command.operation_id):
+            self._contexts[command.context_id] = context
+            if not self._is_over_limit(command.run_id):
+                self._events.append(Opened(command.operation_id, saved.token_ids, saved.host_state))
+
+    def _answer(self, operation_id: int, error: EngineError | None) -> None:
+        self._events.append(Done(operation_id) if error is None else Failed(operation_id, error))
+
     def _start(self, command: Generate) -> None:
         context = self._contexts[command.context_id]
         if self.failures:
@@ -233,6 +270,8 @@ class FakeCore:
         )
 
     def _free(self, context_id: int) -> None:
-        context = self._contexts.pop(context_id)
+        context = self._contexts.pop(context_id, None)
+        if context is None:  # it could not be opened
+            return
         self._pages.truncate(context, 0)
         self._generations = {i: g for i, g in self._generations.items() if g.context is not context}
