@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tartlet import models
+from tartlet import models, paths
 from tartlet.errors import ConfigError, ModelError
 from tartlet.progress import Progress, silent
 from tartlet_engine.api import EngineClient, EngineConfig
@@ -24,6 +24,8 @@ def start_engine(
     progress: Progress = silent,
 ) -> EngineClient:
     """Load a model, fetching it if it is not there, and start an engine with it on a thread of its own.
+
+    Contexts that programs save are kept in `paths.saved_folder()`.
 
     Args:
         model: any name that `tartlet.models.pull` takes.
@@ -47,6 +49,7 @@ def start_engine(
         threads=threads,
         kv_pages=kv_pages,
         prefix_cache=prefix_cache,
+        saved_path=str(paths.saved_folder()),
     )
     from tartlet_engine.engine import start_engine as start
     from tartlet_engine.weights import ModelLoadError

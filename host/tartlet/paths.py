@@ -52,3 +52,8 @@ def runners_folder() -> Path:
 def packed_folder() -> Path:
     """Models as the engine's kernels hold them. Only the engine writes here."""
     return folder("packed")
+
+
+def saved_folder() -> Path:
+    """Saved contexts. Only the engine writes here."""
+    return folder("saved")

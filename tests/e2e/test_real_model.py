@@ -106,3 +106,29 @@ def test_cancelling_beside_a_neighbour(real_host: sync.Host) -> None:
     assert neighbour.result() == expected
     with pytest.raises(tartlet.RunCancelledError):
         doomed.result()
+
+
+def test_a_saved_context_goes_on_in_another_run(real_host: sync.Host) -> None:
+    """Opened by a later run, a chat goes on with the same tokens, and nothing of it is computed again."""
+    saving = """
+    context = Model.default().context()
+    context.system("You are brief.")
+    context.user("Name a river.")
+    await context.generate(max_tokens=8)
+    await context.save("tests/a-river", ttl=600, overwrite=True)
+    context.user("Name another.")
+    return (await context.generate(max_tokens=8)).tokens
+"""
+    opening = """
+    context = await Context.open("tests/a-river")
+    length = len(context)
+    Context.delete("tests/a-river")
+    context.user("Name another.")
+    draft = await context.generate(max_tokens=8)
+    return draft.tokens, draft.usage.cached_tokens - length
+"""
+    expected = real_host.run(HEAD + saving)
+    tokens, num_more = real_host.run(HEAD + opening)
+
+    assert tokens == expected
+    assert num_more >= 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tartlet_sdk import Context, InvalidArgument, Model, max_tokens
+from tartlet_sdk import Context, InvalidArgument, Model, SavedContext, max_tokens
 
 
 def test_filling_appends(stub: Any) -> None:
@@ -84,3 +84,23 @@ def test_max_tokens_adds_to_the_stop_condition(stub: Any) -> None:
     generation.close()
 
     assert generation._stop.max_tokens == 5
+
+
+def test_saving_and_opening(stub: Any, run_async: Callable[..., Any]) -> None:
+    """What is saved is opened by its name, listed and deleted."""
+    context = Model.default().context()
+    context.fill("ab")
+    run_async(context.save("name", ttl=2.5, overwrite=True))
+    opened = run_async(Context.open("name", Model.default()))
+
+    assert bytes(opened.tokens) == b"ab"
+    assert Context.saved() == [SavedContext("name", "stub", 2, 2, None)]
+    Context.delete("name")
+    assert Context.saved() == []
+
+
+@pytest.mark.parametrize("options", [{"ttl": -1}, {"ttl": float("inf")}, {"ttl": "1"}, {"ttl": 1e12}])
+def test_times_to_live_are_checked(stub: Any, run_async: Callable[..., Any], options: dict[str, Any]) -> None:
+    """Before the host is asked."""
+    with pytest.raises(InvalidArgument, match="ttl"):
+        run_async(Model.default().context().save("name", **options))

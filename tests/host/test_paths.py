@@ -16,7 +16,13 @@ def test_everything_lies_under_the_home_that_is_set(tmp_path: Path, monkeypatch:
 
     assert paths.home() == tmp_path / "here"
     assert not paths.home().exists()
-    for folder in (paths.models_folder(), paths.components_folder(), paths.runners_folder(), paths.packed_folder()):
+    for folder in (
+        paths.models_folder(),
+        paths.components_folder(),
+        paths.runners_folder(),
+        paths.packed_folder(),
+        paths.saved_folder(),
+    ):
         assert folder.is_dir()
         assert folder.is_relative_to(tmp_path / "here")
 

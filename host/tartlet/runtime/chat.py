@@ -82,8 +82,8 @@ class ChatHistory:
                 (length, ChatState(tuple(roles[:num_roles]), is_turn_open, needs_cue))
                 for length, num_roles, is_turn_open, needs_cue in marks
             ]
-        except TypeError as error:
-            raise ValueError(f"no chat: {error}") from error
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"its chat cannot be read: {error}") from error
         return history
 
     def _mark(self, length: int, state: ChatState) -> None:

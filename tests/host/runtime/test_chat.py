@@ -1,3 +1,5 @@
+import pytest
+
 from tartlet.runtime.chat import ChatHistory, ChatState
 
 
@@ -56,3 +58,17 @@ def test_a_copy_is_independent() -> None:
 
     assert fork.state == ChatState(("user", "assistant"), is_turn_open=True)
     assert history.state.roles == ("user", "assistant", "user")
+
+
+def test_a_history_as_text() -> None:
+    """What is read is what was written, at every length; the text of another version is refused."""
+    history = chat_of_two_turns()
+    again = ChatHistory.from_json(history.to_json())
+    for length in (30, 25, 22, 15, 10, 0):
+        history.truncate(length)
+        again.truncate(length)
+        assert again.state == history.state
+
+    for text in ("", "{}", "[0,[],[]]", "[1,[],[1]]", "[1,2]"):
+        with pytest.raises(ValueError, match="cannot be read"):
+            ChatHistory.from_json(text)
