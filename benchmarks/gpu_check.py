@@ -348,7 +348,7 @@ def engine_config(folder: Path, device: Any, sizes: Sizes, **settings: Any) -> A
 
     return EngineConfig(
         model_name="random-1b", model_path=str(folder), device=device.type, runner="triton", kv_pages=sizes.kv_pages,
-        max_batch_tokens=2048, **settings,
+        max_batch_tokens=2048, prefix_cache=False, **settings,
     )  # fmt: skip
 
 
