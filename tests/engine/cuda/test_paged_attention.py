@@ -190,3 +190,24 @@ def test_padding_rows_write_and_read_nothing(context_len: int, device: torch.dev
     before.keys[0][written], before.values[0][written] = unpadded.keys[0][written], unpadded.values[0][written]
     assert torch.equal(before.keys[0], unpadded.keys[0])
     assert torch.equal(before.values[0], unpadded.values[0])
+
+
+def test_what_others_left_in_pages_does_not_matter(device: torch.device) -> None:
+    """Slots that a sequence has not written may hold NaN, also in its own last page: no kernel reads them."""
+    shape = LayerShape(1, 16, 16)
+    batch, cache = make_case([5, SPLIT_LEN + 3], [(0, 6), (9, 4)], 8, shape, torch.float32)
+    owned = torch.zeros(cache.num_pages, cache.page_size, dtype=torch.bool)
+    (group,) = batch.decode_groups
+    contexts = list(zip(group.page_tables, group.context_lens.tolist(), strict=True))
+    contexts += [(segment.page_table, segment.context_len) for segment in batch.prefill_segments]
+    for table, length in contexts:
+        slots = torch.arange(length)
+        owned[table[slots // cache.page_size], slots % cache.page_size] = True
+    ours = copy_of(cache, shape, device)
+    for tensor in (*ours.keys, *ours.values):
+        tensor.transpose(1, 2)[~owned] = float("nan")
+    rows = random_rows(2, batch, shape, torch.float32)
+    expected = PagedAttentionStep(batch, cache).attend(0, *rows, 0.25, None, None)
+    output = TritonAttentionStep(to_device(batch, device), ours).attend(0, *rows, 0.25, None, None)
+
+    torch.testing.assert_close(output.cpu(), expected, atol=2e-5, rtol=2e-5)
