@@ -199,7 +199,8 @@ class CancelGeneration(msgspec.Struct, frozen=True, tag=True):
 class SaveContext(msgspec.Struct, frozen=True, tag=True):
     """Computes what was appended, and keeps the context under a name of the run's tenant.
 
-    Answered by `Done` or `Failed` with the operation's id. What is asked of the context afterwards does not concern
+    Answered by `Done` or `Failed` with the operation's id. Of several under way under one name, the one that is done
+    last stays. What is asked of the context afterwards does not concern
     what is saved; freeing the context does not either, closing the run may.
     """
 

@@ -478,6 +478,8 @@ def test_random_schedules(
                 continue
             elif action == "save":
                 name = f"n{step % 3}"
+                if name in names:
+                    driver.settle()  # of saves under way under one name, whichever is done last stays
                 names[name] = list(contexts[context])
                 driver.save(context, name, overwrite=True)
             elif action == "append":
