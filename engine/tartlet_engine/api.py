@@ -126,7 +126,7 @@ class OpenRun(msgspec.Struct, frozen=True, tag=True):
     """Begins to account for a run. Its contexts belong to it, and its limits bind all of them together."""
 
     run_id: int
-    tenant: str = "local"
+    tenant: str = "local"  # not empty
     max_generated_tokens: int | None = None
     max_pages: int | None = None  # each shared page counts once
     weight: float = 1.0  # the tenant's share against others', in all of its runs from now on; finite and above 0
@@ -236,6 +236,22 @@ class DeleteSaved(msgspec.Struct, frozen=True, tag=True):
     name: str
 
 
+class PublishPrefix(msgspec.Struct, frozen=True, tag=True):
+    """Computes the full pages of these tokens and keeps them, for every tenant to find: an operator's command.
+
+    Answered by `Done` or `Failed` with the prefix's id.
+    """
+
+    prefix_id: int
+    token_ids: tuple[int, ...]
+
+
+class UnpublishPrefix(msgspec.Struct, frozen=True, tag=True):
+    """Lets go of a published prefix; contexts that have begun with it keep their pages. No event follows."""
+
+    prefix_id: int
+
+
 Command = (
     OpenRun
     | CloseRun
@@ -251,6 +267,8 @@ Command = (
     | OpenSaved
     | ListSaved
     | DeleteSaved
+    | PublishPrefix
+    | UnpublishPrefix
 )
 
 # ---- Events ---------------------------------------------------------------------------------------------------------

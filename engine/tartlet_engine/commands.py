@@ -28,8 +28,10 @@ from tartlet_engine.api import (
     ModelInfo,
     OpenRun,
     OpenSaved,
+    PublishPrefix,
     SaveContext,
     TruncateContext,
+    UnpublishPrefix,
 )
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.contexts import ContextTable
@@ -37,6 +39,7 @@ from tartlet_engine.demands import Demands
 from tartlet_engine.fairness import FairShares
 from tartlet_engine.generation import Generation
 from tartlet_engine.pages import PagePool
+from tartlet_engine.prefix_index import OPERATOR
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.stop import StopDecider
 from tartlet_engine.token_table import TokenTable
@@ -95,6 +98,8 @@ class CommandHandler:
     def _open_run(self, command: OpenRun, arrived_ns: int) -> None:
         if command.run_id in self.accounts:
             raise CommandError(ErrorCode.ALREADY_EXISTS, f"there is a run {command.run_id} already")
+        if command.tenant == OPERATOR:
+            raise CommandError(ErrorCode.INVALID_ARGUMENT, "tenant must not be empty")
         if not (math.isfinite(command.weight) and command.weight > 0):
             message = f"weight must be a finite number greater than 0, got {command.weight}"
             raise CommandError(ErrorCode.INVALID_ARGUMENT, message)
@@ -189,6 +194,8 @@ def _failed_id(command: Command) -> int:
             return command.child_id
         case OpenRun() | CloseRun():
             return command.run_id
+        case PublishPrefix() | UnpublishPrefix():
+            return command.prefix_id
         case CancelGeneration():
             return command.generation_id
         case _:

@@ -6,7 +6,7 @@ shares its pages. If what it waits for goes away, one of those that wait takes i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tartlet_engine.accounts import RunAccount
 from tartlet_engine.api import ErrorCode
@@ -147,12 +147,13 @@ class ContextTable:
                 ErrorCode.UNAVAILABLE, message, "Wait for the generation, cancel it, or fork the context."
             )
 
-    def check_integrity(self) -> None:
-        """Raise AssertionError unless every context, page and reference adds up."""
+    def check_integrity(self, other_page_tables: Iterable[PageTable] = ()) -> None:
+        """Raise AssertionError unless every context, page and reference adds up; others hold pages, too."""
         for sequence in self.sequences.values():
             sequence.check_integrity()
             assert sequence.has_demand == (sequence.context_id in self.active), f"context {sequence.context_id}"
-        self._pool.check_integrity(sequence.page_table.page_ids for sequence in self.sequences.values())
+        page_tables = [*(sequence.page_table for sequence in self.sequences.values()), *other_page_tables]
+        self._pool.check_integrity(page_table.page_ids for page_table in page_tables)
 
     def _will_compute(self, sequence: Sequence, length: int) -> bool:
         """Tell whether the sequence computes its first `length` tokens on its own, whatever it samples."""

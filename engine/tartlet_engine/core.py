@@ -13,6 +13,7 @@ from tartlet_engine.fairness import FairShares
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
 from tartlet_engine.prefix_cache import PrefixCache
+from tartlet_engine.published import PublishedPrefixes
 from tartlet_engine.save_operations import SaveOperations
 from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.scheduler import Scheduler
@@ -48,8 +49,10 @@ class EngineCore:
         self._contexts = ContextTable(self._pool, info.context_len)
         self._demands = Demands(self._contexts)
         self._shares = FairShares(info.page_size)
-        self._handler = CommandHandler(info, token_table, self._pool, self._contexts, self._demands, self._shares)
         self._prefix_cache = PrefixCache(self._pool, info.name) if has_prefix_cache else None
+        self._published = PublishedPrefixes(info, self._pool, self._contexts, self._demands, self._prefix_cache)
+        self._handler = CommandHandler(info, token_table, self._pool, self._contexts, self._demands, self._shares)
+        self._handler.add(self._published.handlers)
         scheduler = Scheduler(self._pool, max_batch_tokens, self._shares, self._prefix_cache)
         self._stepper = Stepper(
             self._contexts, self._demands, self._pool, self._shares, scheduler, runner, self._prefix_cache
@@ -97,6 +100,7 @@ class EngineCore:
                 self._demands.fail(sequence, failure)
             self.check_integrity()
         self.saves.advance()
+        self._published.settle()
 
     def take_events(self) -> list[Event]:
         """Return the events since the last call."""
@@ -125,9 +129,10 @@ class EngineCore:
 
     def check_integrity(self) -> None:
         """Raise AssertionError unless every page, context and reference count adds up."""
-        self._contexts.check_integrity()
+        self._contexts.check_integrity(self._published.page_tables.values())
         self._demands.check_integrity()
         self.saves.check_integrity()
+        self._published.check_integrity()
         for account in self._handler.accounts.values():
             account.check_integrity(sequence.page_table.page_ids for sequence in self._contexts.of_run(account))
         self._shares.check_integrity()
@@ -135,7 +140,8 @@ class EngineCore:
             runs = [account for account in self._handler.accounts.values() if account.share is share]
             assert len(runs) == share.num_runs, f"tenant {share.tenant}"
             share.check_integrity(account.page_ids for account in runs)
-        accounts = self._handler.accounts
+        operators = self._published.account
+        accounts = {operators.run_id: operators, **self._handler.accounts}
         for sequence in self._contexts.sequences.values():
             run_id = sequence.account.run_id
             assert accounts.get(run_id) is sequence.account, f"context {sequence.context_id} outlives run {run_id}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tartlet_engine.fairness import CACHED_COST
 from tartlet_engine.pages import PagePool
-from tartlet_engine.prefix_index import PrefixRoot, page_key
+from tartlet_engine.prefix_index import OPERATOR, PrefixRoot, page_key
 from tartlet_engine.sequence import Sequence
 
 
@@ -20,7 +20,9 @@ class PrefixCache:
         """Use the index of `pool`, for sequences of one model."""
         self._pool = pool
         self._model_name = model_name
+        self._published_key = PrefixRoot(model_name, OPERATOR).key()
         self._claimed: set[bytes] = set()  # keys of the pages that this step computes
+        self.max_published_pages = 0  # of the longest prefix that is published
         self.num_found_tokens = 0
         self.num_lookup_tokens = 0
 
@@ -36,16 +38,15 @@ class PrefixCache:
         if not sequence.is_indexable:
             return False
         first, last = sequence.num_computed // self._pool.page_size, sequence.target_len // self._pool.page_size
-        keys = self._keys(sequence, last)
-        end = first + len(self._find(keys[first:last]))
-        return end < last and keys[end] in self._claimed
+        end = first + len(self._find(sequence, first, last))
+        return end < last and self.keys(sequence, last)[end] in self._claimed
 
     def claim(self, sequence: Sequence, start: int, end: int) -> None:
         """Take note that this step computes the sequence's tokens `start <= i < end`."""
         self.num_lookup_tokens += end - start
         if sequence.is_indexable:
             first, last = start // self._pool.page_size, end // self._pool.page_size
-            self._claimed.update(self._keys(sequence, last)[first:last])
+            self._claimed.update(self.keys(sequence, last)[first:last])
 
     def take(self, sequence: Sequence) -> None:
         """Let a sequence hold the pages that are found of what it is to compute next.
@@ -60,7 +61,7 @@ class PrefixCache:
             return
         page_size, page_table = self._pool.page_size, sequence.page_table
         first, last = sequence.num_computed // page_size, sequence.target_len // page_size
-        found = self._find(self._keys(sequence, last)[first:last])
+        found = self._find(sequence, first, last)
         num_computed = min((first + len(found)) * page_size, sequence.target_len - 1)
         if num_computed > sequence.num_computed:
             sequence.account.require_exchange(found, page_table.page_ids[first:])
@@ -83,7 +84,7 @@ class PrefixCache:
             first -= 1
         if first == num_full or not sequence.is_indexable:
             return
-        keys = self._keys(sequence, num_full)
+        keys = self.keys(sequence, num_full)
         for number in range(first, num_full):
             known = index.find(keys[number])
             if known is None:
@@ -91,16 +92,7 @@ class PrefixCache:
             else:
                 sequence.page_table.replace_with(number, known)
 
-    def _find(self, keys: list[bytes]) -> list[int]:
-        """Return the pages with these keys, up to the first that is not there."""
-        found: list[int] = []
-        for key in keys:
-            if (page_id := self._pool.index.find(key)) is None:
-                break
-            found.append(page_id)
-        return found
-
-    def _keys(self, sequence: Sequence, num_pages: int) -> list[bytes]:
+    def keys(self, sequence: Sequence, num_pages: int) -> list[bytes]:
         """Return the keys of the sequence's first pages, at least `num_pages`. Each is computed once."""
         keys, page_size = sequence.page_keys, self._pool.page_size
         while len(keys) < num_pages:
@@ -108,6 +100,31 @@ class PrefixCache:
             start = len(keys) * page_size
             keys.append(page_key(previous, sequence.token_ids[start : start + page_size]))
         return keys
+
+    def _find(self, sequence: Sequence, first: int, last: int) -> list[int]:
+        """Return the pages `first <= i < last` of the sequence that are there, up to the first that is not.
+
+        What is published goes before what the sequence's own tenant has.
+        """
+        published = self._find_published(sequence, last) if first < self.max_published_pages else []
+        keys = self.keys(sequence, last)
+        found = published[first:]
+        for key in keys[first + len(found) : last]:
+            if (page_id := self._pool.index.find(key)) is None:
+                break
+            found.append(page_id)
+        return found
+
+    def _find_published(self, sequence: Sequence, last: int) -> list[int]:
+        """Return the first pages of the sequence, at most `last`, that are published."""
+        found: list[int] = []
+        key, page_size = self._published_key, self._pool.page_size
+        for start in range(0, min(last, self.max_published_pages) * page_size, page_size):
+            key = page_key(key, sequence.token_ids[start : start + page_size])
+            if (page_id := self._pool.index.find(key)) is None:
+                break
+            found.append(page_id)
+        return found
 
     def _root(self, sequence: Sequence) -> PrefixRoot:
         """Return what the sequence's keys and values depend on besides its tokens, and whose they are."""

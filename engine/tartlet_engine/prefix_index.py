@@ -12,13 +12,15 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+OPERATOR = ""  # in place of a tenant: what the operator has published
+
 
 @dataclass(frozen=True, slots=True)
 class PrefixRoot:
     """What pages must have in common, besides the tokens, to be shared."""
 
     model: str
-    tenant: str  # "": the operator, whose pages all tenants find
+    tenant: str  # or OPERATOR, whose pages all tenants find
     adapter: str | None = None  # there are none yet
 
     def key(self) -> bytes:

@@ -41,12 +41,14 @@ from tartlet_engine.api import (
     Opened,
     OpenRun,
     OpenSaved,
+    PublishPrefix,
     Sampling,
     SaveContext,
     SavedContext,
     SavedList,
     Stop,
     TruncateContext,
+    UnpublishPrefix,
 )
 from tartlet_engine.batch import StepBatch
 from tartlet_engine.cache_folder import cache_folder
@@ -215,6 +217,14 @@ class Driver:
 
     def free(self, context_id: int) -> None:
         self.do(FreeContext(context_id))
+
+    def publish(self, token_ids: Sequence[int]) -> int:
+        prefix_id = next(self._ids)
+        self.do(PublishPrefix(prefix_id, tuple(token_ids)))
+        return prefix_id
+
+    def unpublish(self, prefix_id: int) -> None:
+        self.do(UnpublishPrefix(prefix_id))
 
     def close_run(self, run_id: int) -> None:
         self.do(CloseRun(run_id))

@@ -26,6 +26,8 @@ COMMANDS = [
     api.OpenSaved(7, 1, 8, "name"),
     api.ListSaved(9, 1),
     api.DeleteSaved(10, 1, "name"),
+    api.PublishPrefix(6, (1, 2)),
+    api.UnpublishPrefix(6),
 ]
 EVENTS = [
     api.Chunk(5, (1, 2), "héllo", (LOGPROBS,)),

@@ -34,9 +34,11 @@ from tartlet_engine.api import (
     Opened,
     OpenRun,
     OpenSaved,
+    PublishPrefix,
     SaveContext,
     SavedList,
     TruncateContext,
+    UnpublishPrefix,
     Usage,
 )
 
@@ -137,6 +139,10 @@ class FakeCore:
                 self._free(context_id)
             case Generate():
                 self._start(command)
+            case PublishPrefix(prefix_id):
+                self._events.append(Done(prefix_id))  # there is no prefix cache, but nothing depends on one
+            case UnpublishPrefix():
+                pass
             case CancelGeneration(generation_id):
                 if generation_id in self._generations:
                     self._generations[generation_id].is_cancelled = True
