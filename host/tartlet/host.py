@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,7 @@ from tartlet.progress import Progress, silent
 from tartlet.run import Run
 from tartlet.runtime.channel import Channel, LoopWaker
 from tartlet.runtime.loader import Loader
+from tartlet.runtime.prefixes import prefix_tokens
 from tartlet.runtime.program import Program
 from tartlet.runtime.run_state import RunState
 from tartlet.runtime.slow_work import run_to_its_end
@@ -200,6 +202,32 @@ class Host:
             return await run.result()
         finally:
             run.cancel()
+
+    async def publish_prefix(self, prefix: str | Sequence[int], *, role: str | None = None) -> int:
+        """Compute the beginning of a prompt once and keep it, for every tenant's contexts that begin with it.
+
+        Only whole pages of tokens are kept, up to half of the KV cache in all. Whoever can start runs can tell by the
+        time of a first token what is published; so publish what is no secret.
+
+        Args:
+            prefix: A text, or token ids of the model.
+            role: The text is the first message of a chat, by this role: what `context.system(text)` fills in.
+
+        Returns:
+            Its number, for `unpublish_prefix`.
+
+        Raises:
+            ConfigError: It is shorter than a page or too long, or the engine has no prefix cache.
+            EngineStoppedError: The engine is gone.
+        """
+        client = self._open().services.link.client
+        text = client.text(next(iter(client.models)))
+        token_ids = await asyncio.to_thread(prefix_tokens, text, prefix, role)
+        return await asyncio.wrap_future(self._open().publish_prefix(token_ids))
+
+    def unpublish_prefix(self, prefix_id: int) -> None:
+        """Let go of a prefix; contexts that have begun with it keep it. No effect if it is not published."""
+        self._open().unpublish_prefix(prefix_id)
 
     def stats(self) -> HostStats:
         """The counters of runs, and those of the engine."""

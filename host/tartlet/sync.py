@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -178,6 +178,14 @@ class Host:
     ) -> Any:
         """Run a program to its end and gives its result; see `tartlet.Host.run`."""
         return self._thread.call(self._host.run(program, input, limits=limits, seed=seed))
+
+    def publish_prefix(self, prefix: str | Sequence[int], *, role: str | None = None) -> int:
+        """Compute the beginning of a prompt once and keep it; see `tartlet.Host.publish_prefix`."""
+        return self._thread.call(self._host.publish_prefix(prefix, role=role))
+
+    def unpublish_prefix(self, prefix_id: int) -> None:
+        """Let go of a prefix; see `tartlet.Host.unpublish_prefix`."""
+        self._host.unpublish_prefix(prefix_id)
 
     def stats(self) -> HostStats:
         """The counters of runs, and those of the engine."""

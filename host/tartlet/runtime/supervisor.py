@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from tartlet.errors import ConfigError, EngineStoppedError, RunCancelledError, TartletError
 from tartlet.runtime.engine_link import EngineLink
+from tartlet.runtime.prefixes import Prefixes
 from tartlet.runtime.program import Program
 from tartlet.runtime.run_state import RunState, Services
 from tartlet.runtime.spares import Spares
@@ -53,6 +54,7 @@ class Supervisor:
             raise ConfigError(f"the engine serves another host: {error}", hint=hint) from None
         self._workers = ThreadPoolExecutor(_NUM_WORKERS, thread_name_prefix="tartlet-worker")
         self.services = Services(self.executor, link, self._workers)
+        self._prefixes = Prefixes(link)
         self._runs: set[RunState] = set()  # on the executor's thread
         self._num_started = 0
         self._spares: Spares | None = None
@@ -81,6 +83,20 @@ class Supervisor:
     def forget(self, run: RunState) -> None:
         """Note that a run has ended. On the executor's thread."""
         self._runs.discard(run)
+
+    def publish_prefix(self, token_ids: Sequence[int]) -> Future[int]:
+        """Let the engine compute and keep a prefix; the future's result is its number, or a TartletError raised."""
+        future: Future[int] = Future()
+        with self._closing_lock:
+            if self._is_closing:
+                future.set_exception(_closing())
+            else:
+                self.executor.post(lambda: self._publish_prefix(token_ids, future))
+        return future
+
+    def unpublish_prefix(self, prefix_id: int) -> None:
+        """Let go of a prefix. No effect if there is none of this number."""
+        self.executor.post(lambda: self._prefixes.unpublish(prefix_id))
 
     def call_export(self, linked: LinkedComponent, export: str, args: tuple[Any, ...], **options: Any) -> Future[Any]:
         """Call an export on a fiber that is no run; the future's result is the lifted one, or a TartletError."""
@@ -133,15 +149,23 @@ class Supervisor:
             run.begin(fiber)
             fiber.start("run", input_json)
 
+    def _publish_prefix(self, token_ids: Sequence[int], future: Future[int]) -> None:
+        if self._stopped is not None:
+            future.set_exception(self._stopped)
+        else:
+            self._prefixes.publish(token_ids, future)
+
     def _stop(self, error: EngineError) -> None:
         """The engine is gone, and with it everything that the runs wait for."""
         self._stopped = EngineStoppedError(error.message, hint=error.hint)
+        self._prefixes.stop(self._stopped)
         for run in list(self._runs):
             run.end(self._stopped)
 
     def _close_all(self) -> None:
         if self._spares is not None:
             self._spares.close()
+        self._prefixes.close()
         for run in list(self._runs):
             run.end(_closing())
 
