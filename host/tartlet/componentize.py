@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tartlet.errors import BuildError
+from tartlet.immortal import make_immortal
 from tartlet.progress import Progress
 
 TOOL = "componentize-py"
@@ -64,6 +65,7 @@ def build(recipe: Recipe, output: Path, task: str, progress: Progress) -> None:
         if status != 0:
             log.seek(0)
             raise BuildError(_reason(log.read().decode(errors="replace"), status))
+        built.write_bytes(make_immortal(built.read_bytes()))
         os.replace(built, output)
     progress(task, EXPECTED_BUILD_S, EXPECTED_BUILD_S)
 

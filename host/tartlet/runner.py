@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tartlet import componentize, paths
+from tartlet import componentize, immortal, paths
 from tartlet.disk_cache import mark_used, shrink
 from tartlet.errors import BuildError
 from tartlet.locks import exclusive
@@ -90,11 +90,11 @@ def build_component(source: Path, output: Path, progress: Progress = silent) -> 
 
 
 def runner_digest() -> str:
-    """SHA-256, in hex, of what the runner is made of: SDK, runner, contract, and the version of componentize-py."""
+    """SHA-256, in hex, of what the runner is made of: SDK, runner, contract, and what builds it."""
     digest = hashlib.sha256(f"{componentize.TOOL} {componentize.version()}\0".encode())
     sources = guest_sources()
     files = [file for package in GUEST_PACKAGES for file in (sources / package).rglob("*.py")]
-    for file in sorted([*files, *componentize.WIT.glob("*.wit")]):
+    for file in sorted([*files, *componentize.WIT.glob("*.wit"), Path(immortal.__file__)]):
         digest.update(f"{file.parent.name}/{file.name}\0".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

@@ -283,3 +283,38 @@ def test_limits_can_be_read(sandbox: Any) -> None:
     program = "@inferlet\ndef main():\n    return run.limits()['max_tokens'].left"
 
     assert sandbox.run(program) > 0
+
+
+def test_what_the_snapshot_holds_is_immortal(sandbox: Any) -> None:
+    """References to it are not counted, so that a run need not copy its pages; those to the program's own are."""
+    program = """
+import asyncio, sys
+from tartlet_sdk import inferlet
+own = object()
+@inferlet
+def main():
+    things = asyncio.run.__code__, asyncio.run.__code__.co_consts, asyncio.Queue, vars(asyncio), sys.modules
+    return [sys.getrefcount(thing) > 1 << 29 for thing in things], sys.getrefcount(own) < 10
+"""
+
+    assert sandbox.run(program) == [[True] * 5, True]
+
+
+def test_a_start_asks_the_host_for_nothing_random(sandbox: Any) -> None:
+    """`random` follows the run's seed; the seeding that componentize-py does first would be ten calls of the host."""
+    program = """
+import random
+from tartlet_sdk import inferlet
+@inferlet
+def main():
+    drawn = [random.random() for _ in range(2)]
+    random.seed()
+    return [*drawn, random.random()]
+"""
+    run = sandbox.host.start(program, seed=5)
+    first, second = run.result(), sandbox.run(program, seed=5)
+
+    assert first[:2] == second[:2]
+    assert first[2] != second[2]
+    assert len(set(first)) == 3
+    assert 10 <= run.usage.host_calls < 18  # of these ten for `random.seed()`

@@ -18,6 +18,7 @@ from tartlet_sdk.signature import Signature
 UNAVAILABLE = stdlib.import_all()
 IMPORTER = Importer()
 SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # the inside of json.loads, which touches fewer pages
+SEED = random.seed
 LOOP = event_loop.HostLoop()  # made when the component is built, so that it is in the snapshot
 
 
@@ -31,9 +32,18 @@ def install() -> None:
     asyncio.new_event_loop = asyncio.events.new_event_loop = event_loop.HostLoop  # what asyncio.run makes
 
 
+def leave_seeding_to_run() -> None:
+    """Make `random.seed` do nothing until `run` puts it back; the last thing when the component is built.
+
+    componentize-py calls it at the start of every instance, which asks the host ten times for random bytes.
+    """
+    random.seed = lambda: None  # type: ignore[assignment, misc]
+
+
 def run(main: str, files: Mapping[str, File], given: Any) -> str:
     """Run the inferlet of module `main` with the input `given`; its result as JSON. Raises only `ProgramFailed`."""
     try:
+        random.seed = SEED  # type: ignore[assignment]
         random.seed(wit.runs.info().seed)
         IMPORTER.take(files)
         entry = find_entry(IMPORTER.load_main(main))

@@ -45,14 +45,15 @@ def prepare() -> None:
     """Set up, warm up, and put the memory in order: the last thing that a component does when it is built."""
     program.install()
     streams = sys.stdout, sys.stderr
-    with stub_host.installed():
-        output.install()
-        try:
+    try:
+        with stub_host.installed():
+            output.install()
             warm_up()
-        except BaseException:
-            sys.stdout, sys.stderr = streams  # the build's, so that it can say what happened
-            raise
-    memory.settle()
+        program.leave_seeding_to_run()
+        memory.settle()
+    except BaseException:
+        sys.stdout, sys.stderr = streams  # the build's, so that it can say what happened
+        raise
 
 
 def warm_up() -> None:

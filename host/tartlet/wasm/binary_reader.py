@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 _MAX_U32_BYTES = 5
 
 
@@ -24,6 +26,11 @@ class BinaryReader:
         self._end = len(data) if end is None else end
 
     @property
+    def position(self) -> int:
+        """Where in all of the bytes the next one is."""
+        return self._at
+
+    @property
     def is_at_end(self) -> bool:
         """Whether everything has been read."""
         return self._at >= self._end
@@ -42,6 +49,17 @@ class BinaryReader:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
+        raise MalformedError("a number of more than 32 bits")
+
+    def s32_bits(self) -> int:
+        """Read a signed LEB128 number of 32 bits, as the unsigned number of the same bits."""
+        value = 0
+        for shift in range(0, 7 * _MAX_U32_BYTES, 7):
+            byte = self.byte()
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                negative = -1 << (shift + 7) if byte & 0x40 else 0
+                return (value | negative) & 0xFFFFFFFF
         raise MalformedError("a number of more than 32 bits")
 
     def skip_s33(self) -> None:
@@ -98,3 +116,10 @@ class BinaryReader:
             raise TruncatedError(f"there should be {max(at, end + 1):,} bytes or more")
         self._at = at
         return sizes
+
+
+def sections(reader: BinaryReader) -> Iterator[tuple[int, BinaryReader]]:
+    """Walk the sections of a module or component, each with a reader of its contents."""
+    while not reader.is_at_end:
+        section = reader.byte()
+        yield section, reader.part(reader.u32())

@@ -7,11 +7,10 @@ counting its functions some 10 ms more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tartlet.errors import InvalidComponentError
-from tartlet.wasm.binary_reader import BinaryReader, MalformedError, TruncatedError
+from tartlet.wasm.binary_reader import BinaryReader, MalformedError, TruncatedError, sections
 
 _MAGIC = b"\0asm"
 _CORE_MODULE = b"\x01\0\0\0"
@@ -63,7 +62,7 @@ def read_externs(data: bytes) -> tuple[tuple[Extern, ...], tuple[Extern, ...]]:
     imports: list[Extern] = []
     exports: list[Extern] = []
     try:
-        for section, reader in _sections(BinaryReader(data, _component_start(data))):
+        for section, reader in sections(BinaryReader(data, _component_start(data))):
             if section == _IMPORT:
                 imports += [_read_import(reader) for _ in range(reader.u32())]
             elif section == _EXPORT:
@@ -120,13 +119,6 @@ def _truncated(data: bytes, problem: TruncatedError) -> InvalidComponentError:
     )
 
 
-def _sections(reader: BinaryReader) -> Iterator[tuple[int, BinaryReader]]:
-    """Walk the sections of a module or component, each with a reader of its contents."""
-    while not reader.is_at_end:
-        section = reader.byte()
-        yield section, reader.part(reader.u32())
-
-
 def _read_name(reader: BinaryReader) -> str:
     """Read an import or export name. There is a third form, with attributes, that this engine has switched off."""
     form = reader.byte()
@@ -179,14 +171,14 @@ def _measure(reader: BinaryReader, sizes: list[list[int]], depth: int) -> None:
     """Collect the sizes of all functions, module by module."""
     if depth > _MAX_DEPTH:
         raise MalformedError(f"components are nested more than {_MAX_DEPTH} deep")
-    for section, contents in _sections(reader):
+    for section, contents in sections(reader):
         if section == _NESTED_COMPONENT:
             contents.skip(_PREAMBLE_BYTES)
             _measure(contents, sizes, depth + 1)
         elif section == _NESTED_MODULE:
             contents.skip(_PREAMBLE_BYTES)
             module: list[int] = []
-            for core_section, core_contents in _sections(contents):
+            for core_section, core_contents in sections(contents):
                 if core_section == _CODE:
                     module += core_contents.skip_sized_items(core_contents.u32())
             sizes.append(module)
