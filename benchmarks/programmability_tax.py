@@ -21,6 +21,7 @@ from tartlet import compose
 ROUNDS = 15
 REAL_TOKENS = 128  # of a completion; what the start of its run costs is spread over them
 TINY_TOKENS = 256
+CHUNK_INTERVAL_S = 0.02  # what the SDK does unless told otherwise
 MAX_DRIFT = 1.03
 """What may lie between two measurements of the direct way: virtual machines change their speed every few seconds."""
 MAX_TRIES = 5
@@ -32,14 +33,17 @@ def measure(settings: Settings) -> Iterator[Row]:
     real = _measure_model(settings.model, settings.scaled(REAL_TOKENS, 8), settings)
     yield row(real, "direct", "ms/token", label=f"{settings.model}: direct")
     yield row(real, "whole", "ms/token", label=f"{settings.model}: inferlet, awaited whole")
-    yield row(real, "streamed", "ms/token", label=f"{settings.model}: inferlet, every chunk")
+    yield row(real, "streamed", "ms/token", label=f"{settings.model}: inferlet, streamed")
+    yield row(real, "each token", "ms/token", label=f"{settings.model}: inferlet, streamed without interval")
     yield row(real, "tax whole", "%", at_most(1.0), label="tax, awaited whole")
-    yield row(real, "tax streamed", "%", at_most(3.0), label="tax, every chunk")
+    yield row(real, "tax streamed", "%", at_most(3.0), label="tax, streamed")
+    yield row(real, "tax each token", "%", label="tax, streamed without interval")
     yield row(real, "drift", "%", label="drift of the direct way within a round")
     tiny = _measure_model("tiny", settings.scaled(TINY_TOKENS, 8), settings)
     yield row(tiny, "direct", "ms/token", label="tiny model: direct")
     yield row(tiny, "added whole", "us/token", label="tiny model: added, awaited whole")
-    yield row(tiny, "added streamed", "us/token", label="tiny model: added, every chunk")
+    yield row(tiny, "added streamed", "us/token", label="tiny model: added, streamed")
+    yield row(tiny, "added each token", "us/token", label="tiny model: added, streamed without interval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,8 @@ class _Contest:
         self.caller.generate([text.encode(PROMPT)], self.num_tokens)
         return (time.monotonic() - began) * 1000 / self.num_tokens
 
-    def inferlet(self, *, stream: bool) -> float:
-        given = {"prompt": PROMPT, "max_tokens": self.num_tokens, "stream": stream}
+    def inferlet(self, chunk_interval: float | None) -> float:
+        given = {"prompt": PROMPT, "max_tokens": self.num_tokens, "chunk_interval": chunk_interval}
         began = time.monotonic()
         assert self.host.run(self.program, given) == self.num_tokens
         return (time.monotonic() - began) * 1000 / self.num_tokens
@@ -71,8 +75,9 @@ class _Contest:
             figures = in_turn(
                 number,
                 {
-                    "whole": lambda: self.inferlet(stream=False),
-                    "streamed": lambda: self.inferlet(stream=True),
+                    "whole": lambda: self.inferlet(None),
+                    "streamed": lambda: self.inferlet(CHUNK_INTERVAL_S),
+                    "each token": lambda: self.inferlet(0.0),
                 },
             )
             after = self.direct()

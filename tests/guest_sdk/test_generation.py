@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tartlet_sdk import Generation, Model, Unavailable
+from tartlet_sdk import Generation, InvalidArgument, Model, Unavailable, wit
 
 
 def generation() -> Generation:
@@ -40,6 +40,34 @@ def test_iterating_gives_chunks(run_async: Callable[..., Any]) -> None:
         assert tuple(token for chunk in chunks for token in chunk.tokens) == each.result.tokens
 
     run_async(main())
+
+
+def test_the_chunk_interval_is_checked(stub: Any) -> None:
+    """A negative number or none at all is refused before anything starts."""
+    for wrong in (-1, float("nan"), "0.1"):
+        with pytest.raises(InvalidArgument, match="chunk_interval must be a"):
+            Model.default().context().generate(chunk_interval=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_who_is_alone_waits_in_the_host(run_async: Callable[..., Any], stub: Any, others: int) -> None:
+    """While another task waits for something that comes by itself, the event loop has to turn; else it need not."""
+    polled: list[list[int]] = []
+    poll = wit.events.poll
+
+    async def main() -> None:
+        sleepers = [asyncio.create_task(asyncio.sleep(3600)) for _ in range(others)]
+        await asyncio.sleep(0)
+        wit.events.poll = lambda events, timeout: polled.append(events) or poll(events, timeout)
+        assert (await generation()).text == "some text"
+        for sleeper in sleepers:
+            sleeper.cancel()
+
+    try:
+        run_async(main())
+    finally:
+        wit.events.poll = poll
+    assert len(polled) == others
 
 
 def test_a_generation_is_a_coroutine(run_async: Callable[..., Any]) -> None:

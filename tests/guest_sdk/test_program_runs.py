@@ -108,7 +108,7 @@ def test_a_generation_streams(sandbox: Any) -> None:
 async def main():
     context = Model.default().context()
     context.user("naïve 🌍 text")
-    generation = context.generate(stop=stop_strings("xt"), logprobs=2)
+    generation = context.generate(stop=stop_strings("xt"), logprobs=2, chunk_interval=0)
     chunks = [chunk async for chunk in generation]
     draft = generation.result
     assert "".join(map(str, chunks)) == draft.text

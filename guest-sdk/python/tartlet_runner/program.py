@@ -43,7 +43,7 @@ def leave_seeding_to_run() -> None:
 def run(main: str, files: Mapping[str, File], given: Any) -> str:
     """Run the inferlet of module `main` with the input `given`; its result as JSON. Raises only `ProgramFailed`."""
     try:
-        random.seed = SEED  # type: ignore[assignment]
+        random.seed = SEED
         random.seed(wit.runs.info().seed)
         IMPORTER.take(files)
         entry = find_entry(IMPORTER.load_main(main))

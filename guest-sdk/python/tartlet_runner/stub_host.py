@@ -139,6 +139,10 @@ class Generation(Handle):
         finish = wit.generation.Finish(wit.generation.FinishReason.LENGTH, None, usage)
         return wit.generation.Chunk(TEXT, tokens, [], finish)
 
+    def next(self) -> Any:
+        """The one chunk."""
+        return self.read()
+
     def cancel(self) -> None:
         """It has ended already."""
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 MOST_LOGPROBS = 20
 MOST_TTL_S = 10 * 365 * 24 * 3600.0
+CHUNK_INTERVAL_S = 0.02
+"""Fifty chunks a second: more often than anybody can see."""
+LONGEST_CHUNK_INTERVAL_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,7 @@ class Context:
         stop: StopCondition | None = None,
         max_tokens: int | None = None,
         logprobs: int | None = None,
+        chunk_interval: float = CHUNK_INTERVAL_S,
     ) -> Generation:
         """Generate text at the end of the context.
 
@@ -187,6 +191,8 @@ class Context:
             stop: When to stop, besides the model's eos tokens and the context length.
             max_tokens: Short for `stop=max_tokens(n)`; adds to `stop`.
             logprobs: Report the log-probability of each token, and of this many most likely ones (0 to 20).
+            chunk_interval: For `async for`: seconds between two chunks, at least. Tokens that come meanwhile join the
+                next chunk. 0 gives every token at once, and takes more of the processor from the model.
 
         Raises:
             InvalidArgument: An argument is out of its range.
@@ -210,7 +216,8 @@ class Context:
             stop |= stop_after(max_tokens)
         if logprobs is not None:
             checks.whole(logprobs, "logprobs", "Context.generate", 0, MOST_LOGPROBS)
-        return Generation(self, sampler or Sampler.greedy(), stop, logprobs)
+        checks.number(chunk_interval, "chunk_interval", "Context.generate", 0, LONGEST_CHUNK_INTERVAL_S)
+        return Generation(self, sampler or Sampler.greedy(), stop, logprobs, chunk_interval)
 
     def close(self) -> None:
         """Free the context and its share of the pages. A generation that runs on it should be ended first."""

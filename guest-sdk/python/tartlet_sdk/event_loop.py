@@ -71,6 +71,17 @@ class HostLoop(base_events.BaseEventLoop):
                 del self._waiters[event]
 
 
+def is_alone() -> bool:
+    """Whether nothing but the running task can go on: no other is ready, or waits for a time or an event of the host's.
+
+    The task may then wait in a call of the host, which costs half of a turn of the loop.
+    """
+    loop: Any = asyncio.get_running_loop()
+    task = asyncio.current_task(loop)
+    is_idle = isinstance(loop, HostLoop) and not (loop._ready or loop._scheduled or loop._waiters)  # type: ignore[attr-defined]
+    return is_idle and task is not None and not task.cancelling()
+
+
 async def wait(event: int) -> None:
     """Wait in the running loop until the host's `event` is ready."""
     loop = asyncio.get_running_loop()

@@ -32,11 +32,14 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
     task that waits for it is cancelled, or nobody refers to it any more, the generation is cancelled too.
     """
 
-    def __init__(self, context: Context, sampler: Sampler, stop: StopCondition, logprobs: int | None) -> None:
+    def __init__(
+        self, context: Context, sampler: Sampler, stop: StopCondition, logprobs: int | None, chunk_interval: float
+    ) -> None:
         self._context = context
         self._sampler = sampler
         self._stop = stop
         self._logprobs = logprobs
+        self._interval_ns = int(chunk_interval * 1e9)
         caller = sys._getframe(2)  # of Context.generate
         self._made_at = caller.f_code.co_filename, caller.f_lineno
         self._handle: wit_generation.Generation | None = None
@@ -130,7 +133,7 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
                 raise Cancelled("the generation was given up before its end", call=CALL)
             return
         self._has_started = True
-        options = wit.generation.Options(streaming=streaming, log_probabilities=self._logprobs)
+        options = wit.generation.Options(streaming, self._interval_ns, self._logprobs)
         arguments = self._context._handle("generate"), self._sampler.to_wit(), self._stop.to_wit(), options
         self._handle = call(CALL, wit.generation.generate, *arguments)
         self._ready = self._handle.ready()
@@ -140,10 +143,13 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
     async def _advance(self) -> Chunk:
         """Wait for what comes next, and keep it. If this is given up or fails, so is the generation."""
         try:
-            await event_loop.wait(self._ready)
-            if self._handle is None:  # another task has read the end meanwhile
-                return Chunk("", ())
-            read = call(CALL, self._handle.read)
+            if self._handle is not None and event_loop.is_alone():
+                read = call(CALL, self._handle.next)
+            else:
+                await event_loop.wait(self._ready)
+                if self._handle is None:  # another task has read the end meanwhile
+                    return Chunk("", ())
+                read = call(CALL, self._handle.read)
         except BaseException:
             self._drop()
             raise

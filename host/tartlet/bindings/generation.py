@@ -30,9 +30,8 @@ def generate(
         if context.chat.state.needs_cue:
             context.cue()
         _check_length(context)
-        generation = GenerationState(
-            context, checked_sampling, checked_stop, is_streaming=options["streaming"], num_logprobs=num_logprobs
-        )
+        interval_ns = options["chunk-interval-ns"] if options["streaming"] else None
+        generation = GenerationState(context, checked_sampling, checked_stop, interval_ns, num_logprobs=num_logprobs)
         return run.handles.add(generation)
 
     return when_idle(context, start)
@@ -47,6 +46,14 @@ def read(fiber: RunFiber, number: int) -> dict[str, object]:
     """Give what has come since the last read."""
     fiber.state.link.catch_up()
     return _chunk_record(fiber.state.handles.get(number, GenerationState).read())
+
+
+def next_chunk(fiber: RunFiber, number: int) -> object:
+    """Give what has come since the last read, as soon as there is something."""
+    run = fiber.state
+    run.link.catch_up()
+    generation = run.handles.get(number, GenerationState)
+    return run.events.when_ready(generation.event, lambda: _chunk_record(generation.read()))
 
 
 def cancel(fiber: RunFiber, number: int) -> None:
@@ -109,6 +116,7 @@ INTERFACE: Mapping[str, HostFunction] = {
     "generation": drop_generation,
     "[method]generation.ready": ready,
     "[method]generation.read": read,
+    "[method]generation.next": next_chunk,
     "[method]generation.cancel": cancel,
     "generate": generate,
 }

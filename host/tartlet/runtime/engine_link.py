@@ -27,6 +27,8 @@ from tartlet_engine.api import (
 _ids = itertools.count(1)  # of the process: an engine never hears an id twice, whichever hosts share it
 
 _MAX_QUIET_BATCHES = 16
+NEVER = 1 << 64
+"""A time of `time.monotonic_ns` that does not come."""
 
 _TARGET_IDS: dict[type, Callable[[Any], int]] = {
     Chunk: attrgetter("generation_id"),
@@ -89,7 +91,7 @@ class EngineLink:
         self._executor = executor
         self._on_stop = on_stop
         self._targets: dict[int, Target] = {}
-        self._quiet_ids: set[int] = set()  # generations of which only the end matters
+        self._quiet_until_ns: dict[int, int] = {}  # by generation: when its chunks begin to matter again
         self._outbox: list[Command] = []
         self._ids_by_run: defaultdict[Run, set[int]] = defaultdict(set)
         self._inbox: deque[_Batch] = deque()  # filled on the engine's thread
@@ -118,17 +120,20 @@ class EngineLink:
         self.flush()
         self.client.listen(None)
 
-    def register(self, target_id: int, target: Target, *, is_quiet: bool = False) -> None:
-        """Route events with that id to `target`; quiet: its chunks need not be delivered at once."""
+    def register(self, target_id: int, target: Target, *, quiet_until_ns: int = 0) -> None:
+        """Route events with that id to `target`; quiet: until then, its chunks need not be delivered at once."""
         self._targets[target_id] = target
         self._ids_by_run[target.run].add(target_id)
-        if is_quiet:
-            self._quiet_ids.add(target_id)
+        self.set_quiet_until(target_id, quiet_until_ns)
+
+    def set_quiet_until(self, target_id: int, until_ns: int) -> None:
+        """Begin a quiet time, or end it."""
+        self._quiet_until_ns[target_id] = until_ns
 
     def unregister(self, target_id: int) -> None:
         """End the routing of that id; events that still come are dropped."""
         target = self._targets.pop(target_id, None)
-        self._quiet_ids.discard(target_id)
+        self._quiet_until_ns.pop(target_id, None)
         if target is not None:
             self._ids_by_run[target.run].discard(target_id)
 
@@ -136,7 +141,7 @@ class EngineLink:
         """End the routing of everything that belongs to a run."""
         for target_id in self._ids_by_run.pop(run, ()):
             del self._targets[target_id]
-            self._quiet_ids.discard(target_id)
+            self._quiet_until_ns.pop(target_id, None)
 
     def catch_up(self) -> None:
         """Take in the quiet chunks that have come so far. Wakes nobody, so a host function may call it."""
@@ -145,14 +150,15 @@ class EngineLink:
 
     def _listen(self, events: list[Event]) -> None:
         """Called on the engine's thread, once a step."""
-        is_quiet = all(map(self._is_quiet, events))
-        self._inbox.append(_Batch(time.monotonic_ns(), events, is_quiet))
+        now_ns = time.monotonic_ns()
+        is_quiet = all(self._is_quiet(event, now_ns) for event in events)
+        self._inbox.append(_Batch(now_ns, events, is_quiet))
         if not self._is_delivery_posted and (not is_quiet or len(self._inbox) >= _MAX_QUIET_BATCHES):
             self._is_delivery_posted = True
             self._executor.post(self._deliver)
 
-    def _is_quiet(self, event: Event) -> bool:
-        return type(event) is Chunk and event.generation_id in self._quiet_ids
+    def _is_quiet(self, event: Event, now_ns: int) -> bool:
+        return type(event) is Chunk and self._quiet_until_ns.get(event.generation_id, 0) > now_ns
 
     def _deliver(self) -> None:
         self._is_delivery_posted = False  # before the inbox is emptied: what comes in between is posted again

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from tartlet.errors import DeadlockError
 from tartlet.runtime.handles import HandleTable
+from tartlet.wasm.host_function import SUSPEND
 from tartlet_engine.api import EngineError
 
 
@@ -53,14 +54,15 @@ class EventTable:
     Args:
         handles: The run's handles; events are among them.
         clock: Where timers are set.
-        resume: Completes the suspended `poll` with the numbers of the ready events.
+        complete: Completes the host call in which the fiber is suspended with what a function returns or raises.
     """
 
-    def __init__(self, handles: HandleTable, clock: Clock, resume: Callable[[list[int]], None]) -> None:
+    def __init__(self, handles: HandleTable, clock: Clock, complete: Callable[[Callable[[], object]], None]) -> None:
         self._handles = handles
         self._clock = clock
-        self._resume = resume
+        self._complete = complete
         self._waiting: Sequence[Event] | None = None
+        self._then: Callable[[], object] | None = None  # gives the result of the wait; None: the ready events
         self._timeout: Timer | None = None
         self._timers: dict[int, Timer] = {}
 
@@ -117,6 +119,13 @@ class EventTable:
             self._timeout = self._clock.at(time.monotonic_ns() + timeout_ns, self._time_out)
         return None
 
+    def when_ready(self, event: Event, action: Callable[[], object]) -> object:
+        """What `action` returns or raises: at once, or `SUSPEND` and then, if the event is still to become ready."""
+        if event.status is not EventStatus.PENDING:
+            return action()
+        self._waiting, self._then = (event,), action
+        return SUSPEND
+
     def wake(self) -> None:
         """End the wait if one of its events is ready."""
         if self._waiting is not None:
@@ -129,7 +138,7 @@ class EventTable:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        self._waiting = None
+        self._waiting = self._then = None
         if self._timeout is not None:
             self._timeout.cancel()
             self._timeout = None
@@ -139,8 +148,9 @@ class EventTable:
         self._end_wait([])
 
     def _end_wait(self, ready: list[int]) -> None:
-        self._waiting = None
+        action = self._then
+        self._waiting = self._then = None
         if self._timeout is not None:
             self._timeout.cancel()
             self._timeout = None
-        self._resume(ready)
+        self._complete(action or (lambda: ready))

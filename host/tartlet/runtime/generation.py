@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from tartlet.runtime.context import ContextState
+from tartlet.runtime.engine_link import NEVER
 from tartlet.runtime.event_table import EventStatus
 from tartlet.runtime.refusal import engine_refusal, refusal
 from tartlet_engine.api import (
@@ -40,25 +42,33 @@ class UnreadChunk:
 class GenerationState:
     """One generation of a run. Lives on the executor's thread.
 
-    Its event is ready while there is something to read: any chunk if streaming, otherwise the end.
+    Its event is ready while there is something to read: the end, and if it streams, also what came at least
+    `interval_ns` after the last read. None: it does not stream.
     """
 
     def __init__(
-        self, context: ContextState, sampling: Sampling, stop: Stop, *, is_streaming: bool, num_logprobs: int | None
+        self,
+        context: ContextState,
+        sampling: Sampling,
+        stop: Stop,
+        interval_ns: int | None,
+        *,
+        num_logprobs: int | None = None,
     ) -> None:
         self.run: RunState = context.run
         self.context = context
         self.event = self.run.events.add()
         self.is_cancelled = False
         self._generation_id = self.run.link.new_id()
-        self._is_streaming = is_streaming
+        self._interval_ns = interval_ns
+        self._due_ns = NEVER if interval_ns is None else 0  # when chunks are announced again
         self._is_dropped = False
         self._has_ended = False
         self._unread: UnreadChunk | None = UnreadChunk()  # None: the last chunk has been read
         self._error: EngineError | None = None
         context.generation = self
         self.run.counters.begin_generation(context.length)
-        self.run.link.register(self._generation_id, self, is_quiet=not is_streaming)
+        self.run.link.register(self._generation_id, self, quiet_until_ns=self._due_ns)
         self.run.link.submit(Generate(self._generation_id, context.context_id, sampling, stop, num_logprobs))
 
     def handle(self, event: Event, at_ns: int) -> None:
@@ -82,6 +92,9 @@ class GenerationState:
         chunk, is_last = self._unread, self._unread.finish is not None
         self._unread = None if is_last else UnreadChunk()
         self.event.status = EventStatus.SPENT if is_last else EventStatus.PENDING
+        if self._interval_ns and not self._has_ended:
+            self._due_ns = time.monotonic_ns() + self._interval_ns
+            self.run.link.set_quiet_until(self._generation_id, self._due_ns)
         return chunk
 
     def cancel(self) -> None:
@@ -105,7 +118,7 @@ class GenerationState:
             self._unread.text.append(chunk.text)
             self._unread.token_ids.extend(chunk.token_ids)
             self._unread.logprobs.extend(chunk.logprobs)
-            if self._is_streaming:
+            if at_ns >= self._due_ns:
                 self.run.events.set_ready(self.event)
 
     def _end(self, finished: Finished | None) -> None:

@@ -92,7 +92,7 @@ class RunState:
         self._program = program
         self.counters = Counters(limits.max_output_bytes)
         self.handles = HandleTable(limits.max_handles)
-        self.events = EventTable(self.handles, services.executor, self._resume)
+        self.events = EventTable(self.handles, services.executor, self.complete)
         self._random = random.Random(seed)
         self._channel = channel
         self._on_finish = on_finish
@@ -200,10 +200,6 @@ class RunState:
     def wake(self) -> None:
         """End the wait of the fiber if something that it waits for is ready."""
         self.events.wake()
-
-    def _resume(self, ready: list[int]) -> None:
-        if self._fiber is not None and self._fiber.status is Status.SUSPENDED:
-            self._fiber.resume(ready)
 
     # ---- What the bindings need ----
 

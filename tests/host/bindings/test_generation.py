@@ -31,6 +31,48 @@ def test_streamed_chunks_make_up_the_whole(guest: Any) -> None:
     assert bytes(token for _, tokens in chunks for token in tokens if token < 256).decode() == "größe €"
 
 
+def test_next_waits_and_reads(guest: Any) -> None:
+    """`next` gives what there is, waits if there is nothing, and after the last chunk is refused as `read` is."""
+    texts, refusal = guest("""
+        context = Model.default().context()._open_handle
+        context.fill("größe")
+        going = generation.generate(context, SAMPLING, STOP, generation.Options(True, 0, None))
+        chunks = [going.next()]
+        while chunks[-1].finish is None:
+            chunks.append(going.next())
+        return [chunk.text for chunk in chunks], refused(going.next)[0]
+    """)
+
+    assert ("".join(texts), refusal) == ("größe", "NOT_FOUND")
+    assert len(texts) > 1
+
+
+def test_next_tells_of_a_failure(guest: Any, fake: Any) -> None:
+    """A generation that fails while the program waits in `next` ends the wait with its error."""
+    fake.engine.fail_next(EngineError(ErrorCode.KV_EXHAUSTED, "full"))
+    assert (
+        guest("""
+        context = Model.default().context()._open_handle
+        context.fill("x")
+        going = generation.generate(context, SAMPLING, STOP, generation.Options(False, 0, None))
+        return refused(going.next)[0]
+    """)
+        == "KV_EXHAUSTED"
+    )
+
+
+def test_chunks_come_at_intervals(guest: Any) -> None:
+    """With an interval longer than the generation, there are two chunks: the first tokens, and all others."""
+    assert (
+        guest("""
+        context = Model.default().context()
+        context.fill("x" * 500)
+        return [len([chunk async for chunk in context.generate(chunk_interval=seconds)]) for seconds in (60, 0)]
+    """)[0]
+        == 2
+    )
+
+
 def test_what_stopped_it(guest: Any) -> None:
     """The stop string is named, and is not part of the text."""
     assert guest("""
@@ -93,7 +135,7 @@ def test_reading_after_the_end(guest: Any) -> None:
     status, refusal, ready = guest("""
         context = contexts.Context.create(models.Model.open(None))
         context.fill("hello")
-        going = generation.generate(context, SAMPLING, STOP, generation.Options(False, None))
+        going = generation.generate(context, SAMPLING, STOP, generation.Options(False, 0, None))
         events.poll([going.ready()], None)
         status = events.poll([going.ready()], 0) == [going.ready()]
         going.read()

@@ -32,7 +32,7 @@ def test_a_fork_of_a_context_that_generates_has_whole_tokens(bench: Any) -> None
     def start() -> ContextState:
         context = ContextState.create(run, bench.model)
         context.append([120] * 1000)
-        GenerationState(context, Sampling(seed=0), Stop(), is_streaming=True, num_logprobs=None)
+        GenerationState(context, Sampling(seed=0), Stop(), interval_ns=0)
         return context
 
     context = bench.call(start)
@@ -49,7 +49,7 @@ def test_idle_actions_come_in_order(bench: Any) -> None:
     def start() -> ContextState:
         context = ContextState.create(run, bench.model)
         context.append([120])
-        GenerationState(context, Sampling(seed=0), Stop(), is_streaming=False, num_logprobs=None)
+        GenerationState(context, Sampling(seed=0), Stop(), interval_ns=None)
         context.call_when_idle(lambda: done.append("first"))
         context.call_when_idle(lambda: done.append("second"))
         context.drop()

@@ -1,7 +1,8 @@
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from tartlet.runtime.engine_link import EngineLink
+from tartlet.runtime.engine_link import NEVER, EngineLink
 from tartlet_engine.api import (
     Chunk,
     Command,
@@ -99,7 +100,7 @@ def test_events_reach_their_targets_and_wake_each_run_once() -> None:
 def test_quiet_chunks_do_not_wake_the_executor() -> None:
     """Chunks that nobody waits for are kept until something else comes, in order."""
     wire, target = Wire(), Target()
-    wire.link.register(1, target, is_quiet=True)
+    wire.link.register(1, target, quiet_until_ns=NEVER)
     wire.link.register(2, target)
 
     wire.say([chunk(1)])
@@ -111,10 +112,24 @@ def test_quiet_chunks_do_not_wake_the_executor() -> None:
     assert target.heard == [chunk(1), chunk(1), chunk(1), Done(2)]
 
 
+def test_a_quiet_time_ends() -> None:
+    """A chunk that comes after it is delivered at once, with those before it."""
+    wire, target = Wire(), Target()
+    wire.link.register(1, target)
+    wire.link.set_quiet_until(1, NEVER)
+    wire.say([chunk(1)])
+    assert wire.posted == []
+
+    wire.link.set_quiet_until(1, time.monotonic_ns())
+    wire.say([chunk(1)])
+    wire.turn()
+    assert target.heard == [chunk(1), chunk(1)]
+
+
 def test_quiet_chunks_do_not_pile_up() -> None:
     """After some steps even quiet chunks are delivered."""
     wire, target = Wire(), Target()
-    wire.link.register(1, target, is_quiet=True)
+    wire.link.register(1, target, quiet_until_ns=NEVER)
 
     for _ in range(16):
         wire.say([chunk(1)])
@@ -126,7 +141,7 @@ def test_quiet_chunks_do_not_pile_up() -> None:
 def test_catching_up_takes_quiet_chunks_only() -> None:
     """A host function may look at what has been generated; what could wake somebody waits for its delivery."""
     wire, target = Wire(), Target()
-    wire.link.register(1, target, is_quiet=True)
+    wire.link.register(1, target, quiet_until_ns=NEVER)
     wire.link.register(2, target)
     wire.say([chunk(1)])
     wire.say([Done(2)])
@@ -140,7 +155,7 @@ def test_nothing_is_heard_after_the_end() -> None:
     """After a run's end its events are dropped."""
     wire, target = Wire(), Target()
     wire.link.register(1, target)
-    wire.link.register(2, target, is_quiet=True)
+    wire.link.register(2, target, quiet_until_ns=NEVER)
     wire.link.unregister_run(target)
 
     wire.say([chunk(1), chunk(2)])

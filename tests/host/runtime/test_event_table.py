@@ -5,6 +5,7 @@ import pytest
 from tartlet.errors import DeadlockError, InvalidHandleError
 from tartlet.runtime.event_table import EventStatus, EventTable
 from tartlet.runtime.handles import HandleTable
+from tartlet.wasm.host_function import SUSPEND
 from tartlet.wasm.timers import Timers
 
 LATER_NS = 10**12
@@ -16,8 +17,8 @@ class World:
     def __init__(self) -> None:
         self.timers = Timers()
         self.handles = HandleTable(None)
-        self.resumed: list[list[int]] = []
-        self.table = EventTable(self.handles, self.timers, self.resumed.append)
+        self.resumed: list[object] = []
+        self.table = EventTable(self.handles, self.timers, lambda action: self.resumed.append(action()))
 
     def pass_time(self) -> None:
         """Runs the timers that are due in the far future."""
@@ -47,6 +48,22 @@ def test_a_wait_ends_when_one_is_ready() -> None:
     world.table.wake()
 
     assert world.resumed == [[first.number, second.number]]
+
+
+def test_a_wait_with_an_action() -> None:
+    """What is ready is answered at once; else the wait ends with what the action gives, once."""
+    world = World()
+    first, second = world.table.add(), world.table.add()
+    world.table.set_ready(first)
+    assert world.table.when_ready(first, lambda: "at once") == "at once"
+    assert world.table.when_ready(second, lambda: "later") is SUSPEND
+
+    world.table.wake()
+    assert world.resumed == []
+    world.table.set_ready(second)
+    world.table.wake()
+    world.table.wake()
+    assert world.resumed == ["later"]
 
 
 def test_a_wait_ends_with_its_time() -> None:
