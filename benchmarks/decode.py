@@ -43,7 +43,9 @@ def measure(settings: Settings) -> Iterator[Row]:
     """Give tokens per second, and how many times those of transformers they are."""
     folder = str(models.local_path(settings.model))
     for dtype in DTYPES:
-        engine = SharedEngine(compose.start_engine(settings.model, dtype=dtype, threads=settings.threads))
+        engine = SharedEngine(
+            compose.start_engine(settings.model, dtype=dtype, threads=settings.threads, prefix_cache=False)
+        )
         contest = _Contest(engine, DirectCaller(engine), TransformersLoop(folder, dtype, settings.threads))
         yield from _measure_prefill(contest, dtype, settings)
         for load in QUICK_LOADS if settings.is_quick else LOADS:

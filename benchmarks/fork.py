@@ -20,7 +20,7 @@ PROMPT_LEN = 512  # tokens
 
 def measure(settings: Settings) -> Iterator[Row]:
     """Give seconds, and how many tokens of prompt were computed."""
-    engine = compose.start_engine(settings.model, threads=settings.threads)
+    engine = compose.start_engine(settings.model, threads=settings.threads, prefix_cache=False)
     with open_host(engine, spares=2) as host:
         program = host.load("best_of.py")
         rounds = measure_rounds(

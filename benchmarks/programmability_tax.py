@@ -92,7 +92,7 @@ class _Contest:
 
 
 def _measure_model(model: str, num_tokens: int, settings: Settings) -> Rounds:
-    engine = SharedEngine(compose.start_engine(model, threads=settings.threads))
+    engine = SharedEngine(compose.start_engine(model, threads=settings.threads, prefix_cache=False))
     with open_host(engine, spares=2) as host:
         contest = _Contest(host, host.load("completion.py"), engine, DirectCaller(engine), num_tokens)
         rounds = measure_rounds(contest.round, settings.scaled(ROUNDS, 1), settings)

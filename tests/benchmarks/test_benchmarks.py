@@ -39,6 +39,17 @@ def test_forks_share_the_prompt() -> None:
     assert rows["separate, prefill"] == fork.NUM_FORKS * fork.PROMPT_LEN
 
 
+def test_a_prompt_is_computed_once() -> None:
+    """The prefix benchmark counts one token for a prompt that was there, and the question for another one."""
+    from benchmarks import prefix
+
+    rows = {row.name: row.median for row in prefix.measure(Settings(is_quick=True, threads=1, patience=0))}
+
+    assert rows["first: computed"] == prefix.PROMPT_LEN
+    assert rows["again: computed"] == 1
+    assert rows["other question: computed"] == prefix.TAIL_LEN
+
+
 @pytest.mark.runner
 def test_command_line_prints_json() -> None:
     """`python -m benchmarks NAME --quick --json` prints one JSON document."""
