@@ -35,7 +35,7 @@ def test_next_waits_and_reads(guest: Any) -> None:
     """`next` gives what there is, waits if there is nothing, and after the last chunk is refused as `read` is."""
     texts, refusal = guest("""
         context = Model.default().context()._open_handle
-        context.fill("größe" * 500)
+        context.fill("größe" * 8)
         going = generation.generate(context, SAMPLING, STOP, generation.Options(True, 0, None))
         chunks = [going.next()]
         while chunks[-1].finish is None:
@@ -43,7 +43,7 @@ def test_next_waits_and_reads(guest: Any) -> None:
         return [chunk.text for chunk in chunks], refused(going.next)[0]
     """)
 
-    assert ("".join(texts), refusal) == ("größe" * 500, "NOT_FOUND")
+    assert ("".join(texts), refusal) == ("größe" * 8, "NOT_FOUND")
     assert len(texts) > 1
 
 
