@@ -1,6 +1,7 @@
 """What each run has used of the engine, against what it may use.
 
-A page that several contexts of a run share counts once for it, and once for its tenant.
+A page that several contexts of a run share counts once for it, and once for its tenant, whose share counts pages of the
+pool only.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tartlet_engine.fairness import TenantShare
+from tartlet_engine.swap import is_swapped
 
 GENERATED_TOKENS = "generated_tokens"
 KV_PAGES = "kv_pages"
@@ -57,13 +59,13 @@ class RunAccount:
 
     @property
     def num_pages(self) -> int:
-        """Distinct pages held."""
+        """Distinct pages held, swapped ones included: what a run may hold does not depend on what others do."""
         return len(self._page_holders)
 
     def hold(self, page_ids: Iterable[int]) -> None:
         """Note that one more page table of the run holds each of these pages."""
         for page_id in page_ids:
-            if page_id not in self._page_holders:
+            if page_id not in self._page_holders and not is_swapped(page_id):
                 self.share.hold(page_id)
             self._page_holders[page_id] += 1
 
@@ -73,12 +75,13 @@ class RunAccount:
             self._page_holders[page_id] -= 1
             if self._page_holders[page_id] == 0:
                 del self._page_holders[page_id]
-                self.share.drop(page_id)
+                if not is_swapped(page_id):
+                    self.share.drop(page_id)
 
     @property
-    def page_ids(self) -> Iterable[int]:
-        """The distinct pages held."""
-        return self._page_holders.keys()
+    def pool_page_ids(self) -> Iterable[int]:
+        """The distinct pages of the pool that are held."""
+        return (page_id for page_id in self._page_holders if not is_swapped(page_id))
 
     def require_pages(self, num_new_pages: int) -> None:
         """Raise RunLimitError if this many pages more would be too many."""

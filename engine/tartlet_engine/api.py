@@ -360,12 +360,16 @@ class EngineStats(msgspec.Struct, frozen=True):
     runs: int
     contexts: int
     running: int  # generations and flushes that take part in steps
-    waiting: int  # those that wait for pages
+    waiting: int  # those that wait for pages, or have been preempted
     steps: int
     prefill_tokens: int  # tokens computed of prompts, and of what was appended
     generated_tokens: int
     lookup_tokens: int  # tokens of prompts that the prefix cache was asked for, each once
     found_tokens: int  # of these, tokens whose pages it had
+    recomputed_tokens: int  # computed again, because their pages had been dropped; in no other count
+    preemptions: int  # how often a generation or flush had to stop for others
+    pages_swapped: int  # in host memory now; none of `pages_total`
+    swapped_bytes: int  # that these take
 
 
 class ModelText(Protocol):
@@ -444,6 +448,7 @@ class EngineConfig(msgspec.Struct, frozen=True):
     dtype: str = "auto"  # "float32", "bfloat16" or "auto"
     threads: int | None = None  # CPU threads of a step; None: all cores
     kv_pages: int | None = None  # pages in the pool; None: by memory
+    swap_bytes: int | None = None  # host memory for pages of what has to wait; None: by memory; 0: they are dropped
     page_size: int = 16  # tokens
     max_batch_tokens: int = 512  # tokens of one step: the budget that prefill chunks and decodes share
     device: str = "auto"  # "cpu", "cuda" or "auto"

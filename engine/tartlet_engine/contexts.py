@@ -89,6 +89,15 @@ class ContextTable:
         sequence.page_table.truncate(0)
         del self.sequences[sequence.context_id]
 
+    @property
+    def holders_between_steps(self) -> list[Sequence]:
+        """Contexts that are being saved or opened and hold pages for it, which nothing can be taken from."""
+        return [
+            sequence
+            for sequence in self.sequences.values()
+            if sequence.operation is not None and not sequence.has_demand and sequence.page_table.page_ids
+        ]
+
     def activate(self, sequence: Sequence) -> None:
         """Let the context take part in steps, because somebody demands something of it."""
         if sequence.context_id not in self.active:
@@ -100,7 +109,7 @@ class ContextTable:
         """Take note that a demand has ended: forks must not wait for what nobody demands any more."""
         self.orphan_followers(sequence, kept_len=max(sequence.num_computed, sequence.target_len))
         if not sequence.has_demand:
-            sequence.is_waiting = False
+            sequence.is_waiting = sequence.is_fresh = False
             sequence.page_table.truncate(sequence.num_computed)  # pages reserved for what is not computed any more
             self.active.pop(sequence.context_id, None)
 

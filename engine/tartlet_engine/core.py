@@ -11,13 +11,17 @@ from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
 from tartlet_engine.fairness import FairShares
 from tartlet_engine.model_runner import ModelRunner
+from tartlet_engine.pager import Pager
 from tartlet_engine.pages import PagePool
+from tartlet_engine.preemption import Preemption
 from tartlet_engine.prefix_cache import PrefixCache
 from tartlet_engine.published import PublishedPrefixes
 from tartlet_engine.save_operations import SaveOperations
 from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.step import Stepper
+from tartlet_engine.swap import SwapSpace
+from tartlet_engine.swap_costs import SwapCosts
 from tartlet_engine.token_table import TokenTable
 
 _log = logging.getLogger("tartlet_engine")
@@ -34,6 +38,8 @@ class EngineCore:
         max_batch_tokens: int,
         has_prefix_cache: bool = True,
         saved: SavedContexts | None = None,
+        swap_bytes: int = 0,
+        costs: SwapCosts | None = None,
     ) -> None:
         """Serve one model.
 
@@ -44,8 +50,12 @@ class EngineCore:
             max_batch_tokens: the token budget of a step.
             has_prefix_cache: computed pages are kept for whoever of a tenant has the same tokens.
             saved: where contexts are saved; without it, in memory.
+            swap_bytes: host memory for pages that leave the KV cache.
+            costs: what swapping and computing cost; None: they are measured.
         """
-        self._pool = PagePool(info.num_pages, info.page_size)
+        costs = costs or SwapCosts()
+        swap = SwapSpace(swap_bytes, page_bytes=runner.read_pages([0]).nbytes)
+        self._pool = PagePool(info.num_pages, info.page_size, swap)
         self._contexts = ContextTable(self._pool, info.context_len)
         self._demands = Demands(self._contexts)
         self._shares = FairShares(info.page_size)
@@ -53,15 +63,19 @@ class EngineCore:
         self._published = PublishedPrefixes(info, self._pool, self._contexts, self._demands, self._prefix_cache)
         self._handler = CommandHandler(info, token_table, self._pool, self._contexts, self._demands, self._shares)
         self._handler.add(self._published.handlers)
-        scheduler = Scheduler(self._pool, max_batch_tokens, self._shares, self._prefix_cache)
+        pager = Pager(self._pool, self._contexts, runner, costs)
+        kept = self._published.page_tables
+        self._preemption = Preemption(self._pool, self._contexts, pager, max_batch_tokens, kept)
+        scheduler = Scheduler(self._pool, max_batch_tokens, self._shares, self._prefix_cache, self._preemption)
         self._stepper = Stepper(
-            self._contexts, self._demands, self._pool, self._shares, scheduler, runner, self._prefix_cache
+            self._contexts, self._demands, self._pool, self._shares, scheduler, runner, costs, self._prefix_cache
         )
         self._saved = saved or SavedContexts(fingerprint="")
         self._worker = ThreadPoolExecutor(1, "tartlet-saved")
         self.saves = SaveOperations(
             info,
-            runner,
+            pager,
+            self._preemption,
             self._contexts,
             self._demands,
             self._handler.accounts,
@@ -125,6 +139,10 @@ class EngineCore:
             generated_tokens=self._stepper.num_generated_tokens,
             lookup_tokens=0 if cache is None else cache.num_lookup_tokens,
             found_tokens=0 if cache is None else cache.num_found_tokens,
+            recomputed_tokens=self._stepper.num_recomputed_tokens,
+            preemptions=self._preemption.num_preemptions,
+            pages_swapped=self._pool.swap.num_pages,
+            swapped_bytes=self._pool.swap.num_pages * self._pool.swap.page_bytes,
         )
 
     def check_integrity(self) -> None:
@@ -139,7 +157,7 @@ class EngineCore:
         for share in self._shares.tenants.values():
             runs = [account for account in self._handler.accounts.values() if account.share is share]
             assert len(runs) == share.num_runs, f"tenant {share.tenant}"
-            share.check_integrity(account.page_ids for account in runs)
+            share.check_integrity(account.pool_page_ids for account in runs)
         operators = self._published.account
         accounts = {operators.run_id: operators, **self._handler.accounts}
         for sequence in self._contexts.sequences.values():

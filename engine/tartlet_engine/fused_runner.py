@@ -40,6 +40,7 @@ class FusedRunner:
     """A model of the Llama family with its KV cache, run by the kernels of `kernels/`."""
 
     device = torch.device("cpu")
+    is_batch_invariant = True
 
     def __init__(
         self, model: PackedModel, num_pages: int, num_threads: int, instruction_set: str | None = None

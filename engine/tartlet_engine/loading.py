@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 
 from tartlet_engine.api import EngineConfig, ModelInfo
@@ -22,6 +23,9 @@ from tartlet_engine.tokenizer import ModelTokenizer
 from tartlet_engine.weights import ModelLoadError, load_model
 
 Progress = Callable[[str, float], None]
+
+# Without a number from the operator, swapped pages may take this part of the memory that is available.
+SWAP_SHARE = 0.1
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -67,7 +71,10 @@ def _load_folder(config: EngineConfig, device: torch.device, progress: Progress 
         backend=model.backend,
     )
     saved = _saved_contexts(config, model)
-    core = EngineCore(info, text.table, model.runner, config.max_batch_tokens, config.prefix_cache, saved)
+    swap_bytes = default_swap_bytes() if config.swap_bytes is None else config.swap_bytes
+    core = EngineCore(
+        info, text.table, model.runner, config.max_batch_tokens, config.prefix_cache, saved, swap_bytes=swap_bytes
+    )
     return LoadedEngine(core, info, text, lambda: _prepare_thread(config.threads))
 
 
@@ -133,6 +140,11 @@ def _make_runner(
     return CudaRunner(model, kv_cache, context_len, CudaGraphs(device) if has_graphs else None)
 
 
+def default_swap_bytes() -> int:
+    """Choose how much memory swapped pages may take, by what is available now. None is taken before it is needed."""
+    return int(psutil.virtual_memory().available * SWAP_SHARE)
+
+
 def choose_device(name: str) -> torch.device:
     """Return the device for a setting: `auto` takes a GPU if there is one."""
     if name == "auto":
@@ -170,6 +182,9 @@ def _check_config(config: EngineConfig) -> None:
         value = getattr(config, name)
         if value is not None and not (type(value) is int and value >= 1):
             raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
+    swap_bytes = config.swap_bytes
+    if swap_bytes is not None and not (type(swap_bytes) is int and swap_bytes >= 0):
+        raise ValueError(f"swap_bytes must be a whole number, at least 0, got {swap_bytes!r}")
 
 
 def _prepare_thread(threads: int | None) -> None:

@@ -24,6 +24,11 @@ class ModelRunner(Protocol):
         """Where batches must be."""
         ...
 
+    @property
+    def is_batch_invariant(self) -> bool:
+        """Whether a token's keys, values and logits are the same bits, whatever it is computed with."""
+        ...
+
     def forward(self, batch: StepBatch) -> torch.Tensor:
         """Compute a step: keys and values go into the pages, the logits float32[R, V] are returned."""
         ...
@@ -39,6 +44,8 @@ class ModelRunner(Protocol):
 
 class TransformersRunner:
     """A causal language model of transformers, loaded with the attention implementation `attention.ATTENTION_NAME`."""
+
+    is_batch_invariant = False
 
     def __init__(self, model: torch.nn.Module, kv_cache: KvCache) -> None:
         """Run `model` over the pages of `kv_cache`, which must have the layers that `probe_layer_shapes` found."""

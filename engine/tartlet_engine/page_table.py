@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tartlet_engine.accounts import RunAccount
 from tartlet_engine.pages import PagePool
+from tartlet_engine.swap import is_swapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,13 @@ class PageTable:
     def num_shared(self) -> int:
         """Pages that other page tables hold too."""
         return sum(self._pool.is_shared(page_id) for page_id in self.page_ids)
+
+    @property
+    def num_swapped(self) -> int:
+        """Pages that must be brought back before the sequence takes part in a step."""
+        if self._pool.swap.num_pages == 0:
+            return 0
+        return sum(map(is_swapped, self.page_ids))
 
     def num_new_pages(self, start: int, end: int) -> int:
         """Return how many available pages it takes to write the tokens `start <= i < end`, a copy on write included."""
@@ -95,6 +104,14 @@ class PageTable:
         del self.page_ids[num_kept:]
         self._account.drop(dropped)
         self._pool.release(dropped)
+
+    def rename(self, new_ids: Mapping[int, int]) -> None:
+        """Take note that pages have moved out or in: `PagePool.move_out`, `PagePool.move_in`."""
+        for index, page_id in enumerate(self.page_ids):
+            if (new_id := new_ids.get(page_id)) is not None:
+                self.page_ids[index] = new_id
+                self._account.hold([new_id])
+                self._account.drop([page_id])
 
     def _must_copy(self, start: int, end: int) -> bool:
         index = start // self._pool.page_size

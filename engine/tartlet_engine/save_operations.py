@@ -39,8 +39,9 @@ from tartlet_engine.api import (
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
-from tartlet_engine.model_runner import ModelRunner
+from tartlet_engine.pager import Pager
 from tartlet_engine.pages import OutOfPagesError
+from tartlet_engine.preemption import Preemption
 from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.saved_file import SavedHeader, Snapshot
 from tartlet_engine.sequence import Sequence
@@ -81,7 +82,8 @@ class SaveOperations:
     def __init__(
         self,
         info: ModelInfo,
-        runner: ModelRunner,
+        pager: Pager,
+        preemption: Preemption,
         contexts: ContextTable,
         demands: Demands,
         accounts: dict[int, RunAccount],
@@ -93,7 +95,8 @@ class SaveOperations:
 
         Args:
             info: the model's facts.
-            runner: whose pages are read and written.
+            pager: reads and writes pages.
+            preemption: makes room for what is opened.
             contexts: all contexts.
             demands: where flushes are begun, and events collect.
             accounts: the open runs.
@@ -102,7 +105,8 @@ class SaveOperations:
             worker: carries out what the store does, one thing after the other.
         """
         self._info = info
-        self._runner = runner
+        self._pager = pager
+        self._preemption = preemption
         self._contexts = contexts
         self._demands = demands
         self._accounts = accounts
@@ -243,7 +247,7 @@ class SaveOperations:
         if page_ids:
             page_bytes = save.contents[0].shape[1] if save.contents else TRANSFER_BYTES
             end = min(len(page_ids), save.num_read + max(1, TRANSFER_BYTES // page_bytes))
-            save.contents.append(self._runner.read_pages(page_ids[save.num_read : end]))
+            save.contents.append(self._pager.read(page_ids[save.num_read : end]))
             save.num_read = end
             if end < len(page_ids):
                 return False
@@ -295,6 +299,7 @@ class SaveOperations:
         self._require_computable(sequence)
         try:
             sequence.account.require_pages(len(snapshot.pages))
+            self._preemption.take_from_idle(len(snapshot.pages))
             sequence.page_table.reserve(0, len(token_ids))
         except RunLimitError as breach:
             self._demands.stop_run(breach)
@@ -313,13 +318,13 @@ class SaveOperations:
         start = opening.num_written
         end = min(len(pages), start + max(1, TRANSFER_BYTES // max(1, pages.shape[1])))
         if end > start:
-            self._runner.write_pages(sequence.page_table.page_ids[start:end], pages[start:end])
+            self._pager.write(sequence.page_table.page_ids[start:end], pages[start:end])
         opening.num_written = end
         if end < len(pages):
             return False
         sequence.num_computed = len(sequence.token_ids)
         if opening.snapshot.logits is not None:
-            sequence.logits = opening.snapshot.logits.to(self._runner.device)
+            sequence.logits = opening.snapshot.logits.to(self._pager.device)
         self._complete(opening)
         return True
 

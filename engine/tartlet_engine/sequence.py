@@ -54,7 +54,9 @@ class Sequence:
     link: Link | None = None
     followers: list[Sequence] = field(default_factory=list)  # those whose link's source is this sequence
     operation: str | None = None  # what is being done with it as a whole: it is "saved" or "opened"; busy until then
-    is_waiting: bool = False  # it had something to compute in the last step, but there were too few pages
+    num_dropped: int = 0  # so many tokens were computed once, before what they needed was dropped
+    is_waiting: bool = False  # it has something to compute, but there were too few pages, or it had to give up some
+    is_fresh: bool = False  # it takes part in steps (again), but has not got any further: nothing can be taken from it
     last_served_step: int = -1
     demand_order: int = 0  # grows with each sequence that begins to demand something
 
@@ -93,6 +95,7 @@ class Sequence:
             del self.page_keys[length // self.page_table.page_size :]
             self.logits = None
         self.num_computed = min(self.num_computed, length)
+        self.num_dropped = min(self.num_dropped, length)
         self.page_table.truncate(length)
         for flush in self.flushes:
             flush.target_len = min(flush.target_len, length)
@@ -102,6 +105,13 @@ class Sequence:
     def uncompute(self, num_computed: int) -> None:
         """Give back the pages of all but the first `num_computed` tokens, which stay computed. The tokens stay."""
         self.num_computed = num_computed
+        self.page_table.truncate(num_computed)
+
+    def drop_tail(self, num_computed: int) -> None:
+        """Give back the pages of all but the first `num_computed` tokens, to be computed again when it is demanded."""
+        self.num_dropped = max(self.num_dropped, self.num_computed)
+        self.num_computed = num_computed
+        self.logits = None
         self.page_table.truncate(num_computed)
 
     def forget(self) -> None:
@@ -131,6 +141,8 @@ class Sequence:
         assert len(self.page_keys) <= len(self.token_ids) // page_size, f"{name}: keys of pages that are not full"
         assert len(self.page_table.page_ids) * page_size >= self.num_computed, f"{name}: computed tokens without pages"
         assert self.logits is None or self.num_computed == len(self.token_ids), f"{name}: logits of another token"
+        assert self.num_dropped <= len(self.token_ids), f"{name}: dropped tokens that it does not have"
+        assert self.has_demand or not (self.is_waiting or self.is_fresh), f"{name}: takes part without a demand"
         assert all(flush.target_len <= len(self.token_ids) for flush in self.flushes), name
         assert all(link_of.link is not None and link_of.link.source is self for link_of in self.followers), name
         if self.link is not None:

@@ -25,6 +25,8 @@ from tartlet_engine.prefix_cache import PrefixCache
 from tartlet_engine.sampler import Sampled, sample
 from tartlet_engine.scheduler import Chunk, Scheduler, StepPlan
 from tartlet_engine.sequence import Sequence
+from tartlet_engine.swap_costs import SwapCosts
+from tartlet_engine.watchdog import Watchdog
 
 _log = logging.getLogger("tartlet_engine")
 
@@ -40,6 +42,7 @@ class Stepper:
         shares: FairShares,
         scheduler: Scheduler,
         runner: ModelRunner,
+        costs: SwapCosts,
         prefix_cache: PrefixCache | None,
     ) -> None:
         """Step over `contexts`; what comes of it goes to `demands`, what it costs to `shares`."""
@@ -50,14 +53,24 @@ class Stepper:
         self._scheduler = scheduler
         self._runner = runner
         self._prefix_cache = prefix_cache
+        self._costs = costs
+        self._watchdog = Watchdog(pool)
         self.num_steps = 0
         self.num_prefill_tokens = 0
+        self.num_recomputed_tokens = 0
         self.num_generated_tokens = 0
 
     def step(self) -> None:
         """Carry out one step. Every call ends some demand or brings some nearer to its end."""
         self.num_steps += 1
-        plan = self._scheduler.plan(self._contexts.active.values(), self.num_steps)
+        try:
+            plan = self._scheduler.plan(self._contexts.active.values(), self.num_steps)
+            self._carry_out(plan)
+            self._shares.end_step(plan.active, plan.backlogged)
+        finally:
+            self._scheduler.finish()
+
+    def _carry_out(self, plan: StepPlan) -> None:
         for breach in plan.breaches:
             self._demands.stop_run(breach)
         chunks = order_chunks([chunk for chunk in plan.chunks if chunk.sequence.has_demand])
@@ -66,10 +79,15 @@ class Stepper:
         sampled = self._sample(computed, logits)
         hopeless = [s for s in plan.waiting if self._pool.pages_for(s.target_len) > self._pool.num_pages]
         for sequence in hopeless:
-            self._fail_for_pages(sequence)
-        if not (chunks or sampled or plan.breaches or hopeless):
-            self._make_way()
-        self._shares.end_step(plan.active, plan.backlogged)
+            self._fail_for_pages(sequence, self._pool.num_pages)
+        has_progressed = bool(chunks or sampled or plan.breaches or hopeless)
+        if not has_progressed and self._contexts.holders_between_steps:
+            has_progressed = True  # what is being saved or opened goes on between steps, and then gives its pages back
+        elif not has_progressed and plan.stuck is not None:
+            # All others stood back and it is still not enough, so nothing can ever go on while it is there.
+            self._fail_for_pages(plan.stuck, plan.num_obtainable_pages)
+            has_progressed = True
+        self._watchdog.note_step(has_progressed, self._contexts.active.values())
 
     def _forward(self, chunks: list[Chunk], plan: StepPlan) -> torch.Tensor | None:
         """Compute the chunks: float32[R, V] for those that want logits, in their order; None if nothing came of it."""
@@ -80,7 +98,10 @@ class Stepper:
                 chunk.sequence.generation.note_cached(chunk.start)
         try:
             batch = build_batch(chunks, plan.page_copies, self._pool.page_size, self._runner.device)
-            return self._runner.forward(batch)
+            began = time.monotonic()
+            logits = self._runner.forward(batch)
+            self._costs.note_step(plan.num_tokens, time.monotonic() - began)
+            return logits
         except Exception as error:
             _log.exception("step=%d tokens=%d failed", self.num_steps, plan.num_tokens)
             message = f"the model failed in a step of {plan.num_tokens} tokens: {type(error).__name__}: {error}"
@@ -95,8 +116,7 @@ class Stepper:
         for chunk in chunks:
             sequence = chunk.sequence
             if not sequence.is_decoding:
-                self.num_prefill_tokens += chunk.num_tokens
-                sequence.account.share.charge(PREFILL_COST * chunk.num_tokens)
+                self._note_prefilled(chunk)
             sequence.num_computed = chunk.end
             if self._prefix_cache is not None:
                 self._prefix_cache.note_computed(sequence)
@@ -112,6 +132,13 @@ class Stepper:
         for sequence in [sequence for sequence in self._contexts.active.values() if sequence.flushes]:
             self._demands.complete_flushes(sequence)
         return row_sequences
+
+    def _note_prefilled(self, chunk: Chunk) -> None:
+        """Count and charge prefill, but not what is computed again because pages had to be given up for others."""
+        num_again = min(chunk.num_tokens, max(0, chunk.sequence.num_dropped - chunk.start))
+        self.num_recomputed_tokens += num_again
+        self.num_prefill_tokens += chunk.num_tokens - num_again
+        chunk.sequence.account.share.charge(PREFILL_COST * (chunk.num_tokens - num_again))
 
     def _sample(self, computed: list[Sequence], logits: torch.Tensor | None) -> bool:
         """Sample for every generation whose logits are there: just computed, or kept. Tells whether there was any.
@@ -148,34 +175,20 @@ class Stepper:
         account.num_generated_tokens += 1
         self.num_generated_tokens += 1
         account.share.charge(DECODE_COST)
+        generation.sequence.is_fresh = False
         stop = generation.accept(sampled.token_id, time.monotonic_ns())
         logprobs = () if sampled.logprobs is None else (sampled.logprobs,)
         self._demands.events.append(ChunkEvent(generation.generation_id, (sampled.token_id,), stop.text, logprobs))
         if stop.finish_reason is not None:
             self._demands.finish(generation, stop.finish_reason, stop.stop_string)
 
-    def _make_way(self) -> None:
-        """Fail one of those that wait for pages, because nothing else can go on: the youngest that holds any.
-
-        With preemption, this is where one of them would be put aside instead.
-        """
-        waiting = [sequence for sequence in self._contexts.active.values() if sequence.is_waiting]
-        assert waiting, "sequences have demands, but nothing to compute, to sample or to wait for"
-        self._fail_for_pages(max(waiting, key=lambda sequence: (_gives_pages(sequence), sequence.demand_order)))
-
-    def _fail_for_pages(self, sequence: Sequence) -> None:
-        """Fail a sequence that cannot get the pages it needs, and take back those that it has."""
+    def _fail_for_pages(self, sequence: Sequence, have: int) -> None:
+        """Fail a sequence that needs more pages than it can have, and take back those that it has."""
         needed = self._pool.pages_for(sequence.target_len)
-        held = len(sequence.page_table.page_ids)
         message = (
-            f"a context of {len(sequence.token_ids):,} tokens needs {needed:,} pages and holds {held:,}; "
-            f"{self._pool.num_available:,} of {self._pool.num_pages:,} can be had, and nothing can make room"
+            f"a context of {len(sequence.token_ids):,} tokens needs {needed:,} pages; "
+            f"{have:,} of {self._pool.num_pages:,} can be had, if all others stand back"
         )
-        hint = "Free contexts, run less at a time, or give the engine a larger KV cache (kv_pages)."
+        hint = "Use a shorter context, or give the engine a larger KV cache (kv_pages)."
         sequence.forget()
         self._demands.fail(sequence, EngineError(ErrorCode.KV_EXHAUSTED, message, hint))
-
-
-def _gives_pages(sequence: Sequence) -> bool:
-    """Tell whether failing the sequence frees any page."""
-    return sequence.page_table.num_shared < len(sequence.page_table.page_ids)

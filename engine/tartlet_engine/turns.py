@@ -92,8 +92,9 @@ def sort_turns(sequences: Iterable[Sequence], max_batch_tokens: int) -> list[Ten
     decodes: dict[TenantShare, list[Sequence]] = {}
     prefills: dict[TenantShare, list[Sequence]] = {}
     for sequence in sequences:
-        sequence.is_waiting = False
-        if sequence.num_to_compute > 0:
+        if sequence.num_to_compute == 0:
+            sequence.is_waiting = False
+        else:
             kind = decodes if sequence.is_decoding else prefills
             kind.setdefault(sequence.account.share, []).append(sequence)
     is_crowded = sum(map(len, decodes.values())) > (1 - PREFILL_SHARE) * max_batch_tokens

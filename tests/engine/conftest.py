@@ -55,6 +55,7 @@ from tartlet_engine.cache_folder import cache_folder
 from tartlet_engine.core import EngineCore
 from tartlet_engine.loading import load_engine
 from tartlet_engine.saved_contexts import SavedContexts
+from tartlet_engine.swap_costs import SwapCosts
 from tartlet_engine.tokenizer import ModelTokenizer
 
 VOCABULARY_SIZE = 512
@@ -72,6 +73,7 @@ class HashRunner:
 
     def __init__(self, num_pages: int, page_size: int, max_batch_tokens: int) -> None:
         self.device = torch.device("cpu")
+        self.is_batch_invariant = True
         self.failures = 0  # that many next steps fail
         self.num_computed_tokens = 0
         self.batch_sizes: list[int] = []
@@ -315,6 +317,8 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
         context_len: int = 1000,
         prefix_cache: bool = True,
         saved: SavedContexts | None = None,
+        swap_pages: int = 0,
+        costs: SwapCosts | None = None,
     ) -> Driver:
         info = ModelInfo(
             name="hash",
@@ -329,9 +333,9 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
             backend="cpu",
         )
         runner = HashRunner(num_pages, page_size, max_batch_tokens)
-        drivers.append(
-            Driver(EngineCore(info, text.table, runner, max_batch_tokens, prefix_cache, saved), info, runner)
-        )
+        swap_bytes = swap_pages * runner.read_pages([0]).nbytes
+        core = EngineCore(info, text.table, runner, max_batch_tokens, prefix_cache, saved, swap_bytes, costs)
+        drivers.append(Driver(core, info, runner))
         return drivers[-1]
 
     yield make

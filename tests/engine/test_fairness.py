@@ -33,7 +33,7 @@ def test_pages_are_charged_by_the_step_and_count_once() -> None:
     page_cost = 16 * SLOT_STEP_COST
     assert acme.counter == pytest.approx(5 * page_cost)  # page 4 is held to the end
     assert other.counter == pytest.approx(6 * page_cost / 2)
-    acme.check_integrity(run.page_ids for run in runs[:2])
+    acme.check_integrity(run.pool_page_ids for run in runs[:2])
 
 
 def test_idle_time_is_not_saved_up() -> None:

@@ -141,7 +141,7 @@ def test_who_waits_for_pages_keeps_no_cached_ones(hash_engine: Any, hash_text: H
     waiting = driver.generate(driver.create(run_id, [*PROMPT[:12], *range(200, 209)]), max_tokens=1)
     driver.step()
     assert (driver.core.stats().waiting, driver.core.stats().pages_cached) == (1, 3)
-    for _ in range(14):
+    for _ in range(13):
         driver.step()
 
     assert driver.tokens(running) == hash_text([7] * 14, 18)

@@ -402,6 +402,29 @@ def test_without_free_pages_the_tokens_are_computed_again(
     assert driver.tokens(generation) == hash_text(PROMPT, 3)
 
 
+def test_swapped_contexts_are_saved_and_idle_ones_make_room(hash_engine: Any, hash_text: Callable[..., Any]) -> None:
+    """A context is saved out of the swap space, and opened into pages that idle contexts give up."""
+    driver = hash_engine(num_pages=12, swap_pages=100)
+    run = driver.open_run()
+    context, other = driver.create(run, PROMPT), driver.create(run, range(100, 140))
+    for each in (context, other):
+        driver.flush(each)
+        driver.settle()
+    assert driver.core._contexts.get(context).page_table.num_swapped == 4
+    saving = driver.save(context)
+    driver.settle()
+    computed = driver.runner.num_computed_tokens
+    opening, opened = driver.open_saved(run)
+    driver.settle()
+    generation = driver.generate(opened, max_tokens=1)
+    driver.settle()
+
+    assert driver.is_done(saving)
+    assert driver.opened(opening).token_ids == tuple(PROMPT)
+    assert driver.tokens(generation) == hash_text(PROMPT, 1)
+    assert driver.runner.num_computed_tokens == computed
+
+
 def test_what_can_never_fit_is_refused(hash_engine: Any) -> None:
     """A context of more pages than the run may hold is refused when it is opened."""
     driver = hash_engine()

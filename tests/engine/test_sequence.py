@@ -69,9 +69,30 @@ def test_a_fork_shares_pages_and_logits(sequence: Sequence) -> None:
     assert (short.logits, short.num_computed, len(short.page_table.page_ids)) == (None, 6, 2)
 
 
-@pytest.mark.parametrize(("field", "value"), [("num_computed", 11), ("token_ids", [1, 2]), ("flushes", [Flush(1, 11)])])
+def test_what_is_dropped_is_computed_again(sequence: Sequence) -> None:
+    """Dropping a tail gives its pages and the logits back, and remembers what was computed once; tokens stay."""
+    sequence.drop_tail(4)
+    sequence.check_integrity()
+
+    assert (sequence.num_computed, sequence.num_dropped, len(sequence.page_table.page_ids)) == (4, 10, 1)
+    assert (sequence.token_ids, sequence.logits) == (list(range(10)), None)
+    sequence.truncate(6)
+    assert sequence.num_dropped == 6
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("num_computed", 11),
+        ("token_ids", [1, 2]),
+        ("flushes", [Flush(1, 11)]),
+        ("num_dropped", 11),
+        ("is_waiting", True),
+        ("is_fresh", True),
+    ],
+)
 def test_integrity_notices_what_does_not_fit(sequence: Sequence, field: str, value: object) -> None:
-    """More computed than there is, or a demand for more than there is, is an error."""
+    """More computed or dropped than there is, a demand for more, or waiting for nothing, is an error."""
     sequence.check_integrity()
     setattr(sequence, field, value)
 

@@ -169,21 +169,19 @@ def test_the_one_who_waits_goes_on_when_pages_come_free(hash_engine: Any, hash_t
     assert driver.tokens(waiting) == hash_text(PROMPT[1:], 2)
 
 
-def test_when_nothing_can_go_on_the_youngest_makes_way(hash_engine: Any, hash_text: HashText) -> None:
-    """Generations that together outgrow the pool: the youngest fails with the numbers, the others end well."""
-    driver = hash_engine(num_pages=12, page_size=4)
+@pytest.mark.parametrize("swap_pages", [0, 100])
+def test_generations_that_outgrow_the_pool_take_turns(hash_engine: Any, hash_text: HashText, swap_pages: int) -> None:
+    """Generations that together need more pages than there are: none fails, and each gets its own tokens."""
+    driver = hash_engine(num_pages=12, page_size=4, swap_pages=swap_pages)
     run_id = driver.open_run()
     prompts = [PROMPT[number : number + 4] for number in range(3)]
     generations = [driver.generate(driver.create(run_id, prompt), max_tokens=20) for prompt in prompts]
     driver.settle()
 
-    assert [failed.failed_id for failed in driver.failures] == [generations[2]]
-    error = driver.failure(generations[2])
-    assert error.code == ErrorCode.KV_EXHAUSTED
-    assert "12" in error.message
-    for generation, prompt in zip(generations[:2], prompts[:2], strict=True):
+    assert driver.failures == []
+    for generation, prompt in zip(generations, prompts, strict=True):
         assert driver.tokens(generation) == hash_text(prompt, 20)
-    assert len(driver.tokens(generations[2])) >= 8
+    assert driver.core.stats().preemptions > 0
 
 
 def test_a_generation_that_outgrows_the_whole_pool_fails(hash_engine: Any) -> None:

@@ -42,7 +42,7 @@ def take_all(turns: TenantTurns, bite: int = 1000) -> list[tuple[int, int]]:
 
 
 def test_each_tenant_has_a_line_of_its_own() -> None:
-    """Sequences go to their tenant, those with nothing to compute nowhere, and nobody waits any more."""
+    """Sequences go to their tenant, those with nothing to compute nowhere, and these wait for nothing."""
     acme, other = (RunAccount(number, name, None, None) for number, name in enumerate(("acme", "other")))
     idle = Sequence(9, acme, PageTable(POOL, acme), is_waiting=True)
     lines = sort_turns([make_prompt(acme, 1), make_prompt(other, 2), make_decode(acme, 3), idle], 100)

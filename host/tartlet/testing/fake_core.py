@@ -98,6 +98,10 @@ class FakeCore:
             generated_tokens=self._totals.generated_tokens,
             lookup_tokens=0,
             found_tokens=0,
+            recomputed_tokens=0,
+            preemptions=0,
+            pages_swapped=0,
+            swapped_bytes=0,
         )
 
     def check_integrity(self) -> None:
