@@ -20,6 +20,7 @@ from tartlet_engine.api import (
     Event,
     Failed,
     Finished,
+    ForkContext,
     Generate,
     ModelInfo,
     ModelText,
@@ -121,20 +122,29 @@ class DirectCaller:
 
         Raises RuntimeError with the engine's own words if one fails.
         """
-        self._timeline, self._num_open, self._problem = Timeline(time.monotonic_ns()), len(prompts), None
+        run_id = EngineLink.new_id()
+        commands: list[Command] = []
+        for prompt in prompts:
+            context_id = EngineLink.new_id()
+            commands += [CreateContext(context_id, run_id), AppendTokens(context_id, tuple(prompt))]
+            commands.append(_greedy(context_id, num_tokens))
+        return self._carry_out(run_id, commands, len(prompts))
+
+    def best_of(self, prompt: Sequence[int], num_forks: int, num_tokens: int) -> Timeline:
+        """Generate several times after the same prompt, in forks of its context. Raises as `generate` does."""
+        run_id, base_id = EngineLink.new_id(), EngineLink.new_id()
+        commands: list[Command] = [CreateContext(base_id, run_id), AppendTokens(base_id, tuple(prompt))]
+        for _ in range(num_forks):
+            child_id = EngineLink.new_id()
+            commands += [ForkContext(base_id, child_id, len(prompt)), _greedy(child_id, num_tokens)]
+        return self._carry_out(run_id, commands, num_forks)
+
+    def _carry_out(self, run_id: int, commands: list[Command], num_generations: int) -> Timeline:
+        """Submit the commands of a run, and wait for the ends of its generations."""
+        self._timeline, self._num_open, self._problem = Timeline(time.monotonic_ns()), num_generations, None
         self._is_done.clear()
         self._engine.direct_listener = self._listen
-        run_id = EngineLink.new_id()
-        commands: list[Command] = [OpenRun(run_id)]
-        for prompt in prompts:
-            context_id, generation_id = EngineLink.new_id(), EngineLink.new_id()
-            stop = Stop(max_tokens=num_tokens, ignore_eos=True)
-            commands += [
-                CreateContext(context_id, run_id),
-                AppendTokens(context_id, tuple(prompt)),
-                Generate(generation_id, context_id, Sampling(seed=0, temperature=0.0), stop),
-            ]
-        self._engine.submit(commands)
+        self._engine.submit([OpenRun(run_id), *commands])
         self._is_done.wait()
         self._engine.direct_listener = None
         self._engine.submit([CloseRun(run_id)])
@@ -155,3 +165,9 @@ class DirectCaller:
         if self._num_open == 0:
             self._timeline.ended_ns = now_ns
             self._is_done.set()
+
+
+def _greedy(context_id: int, num_tokens: int) -> Generate:
+    """A generation of exactly so many tokens."""
+    stop = Stop(max_tokens=num_tokens, ignore_eos=True)
+    return Generate(EngineLink.new_id(), context_id, Sampling(seed=0, temperature=0.0), stop)
