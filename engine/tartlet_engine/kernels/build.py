@@ -76,7 +76,7 @@ def load_kernels(instruction_set: str | None = None) -> Kernels:
             else the best that the CPU has.
 
     Raises:
-        KernelsUnavailableError: another kind of CPU, no compiler, or it failed.
+        KernelsUnavailableError: another kind of CPU, no compiler, no folder to keep the result in, or it failed.
 
     Cost: some 5 s the first time, milliseconds afterwards. Two processes may both compile; either result is good.
     """
@@ -85,14 +85,11 @@ def load_kernels(instruction_set: str | None = None) -> Kernels:
 
 @cache
 def _load(chosen: InstructionSet) -> Kernels:
-    compiler = _find_compiler()
     module_name = f"_tartlet_kernels_{chosen.name}"
-    folder = cache_folder("kernels")
-    library = folder / f"{module_name}-{_digest(compiler, chosen)}.so"
-    if not library.exists():
-        with tempfile.TemporaryDirectory(prefix=".build.", dir=folder) as build_folder:
-            built = _compile(compiler, chosen, module_name, Path(build_folder))
-            os.replace(built, library)
+    try:
+        library = _find_or_compile(chosen, module_name)
+    except OSError as error:  # of the folder, or a full disk
+        raise KernelsUnavailableError(f"the compiled kernels cannot be kept: {error}") from error
     loader = importlib.machinery.ExtensionFileLoader(module_name, str(library))
     spec = importlib.util.spec_from_file_location(module_name, library, loader=loader)
     assert spec is not None
@@ -101,6 +98,17 @@ def _load(chosen: InstructionSet) -> Kernels:
     except ImportError as error:
         raise KernelsUnavailableError(f"the compiled kernels cannot be loaded: {error}") from error
     return Kernels(module.ffi, module.lib, chosen.name, library)
+
+
+def _find_or_compile(chosen: InstructionSet, module_name: str) -> Path:
+    """Return the library, compiled now if it is not there yet."""
+    compiler = _find_compiler()
+    folder = cache_folder("kernels")
+    library = folder / f"{module_name}-{_digest(compiler, chosen)}.so"
+    if not library.exists():
+        with tempfile.TemporaryDirectory(prefix=".build.", dir=folder) as build_folder:
+            os.replace(_compile(compiler, chosen, module_name, Path(build_folder)), library)
+    return library
 
 
 def _choose(name: str | None) -> InstructionSet:

@@ -73,6 +73,15 @@ def test_a_failing_compiler_is_named(tmp_path: Path) -> None:
     assert list((tmp_path / "home" / "kernels").iterdir()) == []
 
 
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """It is a reason to run the model without kernels, not a failure of the engine."""
+    (tmp_path / "file").write_text("")
+    _, problem = start(tmp_path / "file").communicate(timeout=60)
+
+    assert "KernelsUnavailableError: the compiled kernels cannot be kept: " in problem
+    assert str(tmp_path / "file") in problem
+
+
 def test_only_the_module_is_exported(kernels: Kernels) -> None:
     """No function of ours can be mistaken for one of another library."""
     library = ctypes.CDLL(str(kernels.path))
