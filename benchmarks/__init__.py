@@ -1,4 +1,14 @@
 """Benchmarks of Tartlet: `python -m benchmarks`. README.md has the figures, and what they mean."""
 
-NAMES = ("host_calls", "run_start", "live_runs", "programmability_tax", "fork", "prefix", "decode", "llama_cpp")
+NAMES = (
+    "host_calls",
+    "run_start",
+    "live_runs",
+    "programmability_tax",
+    "fork",
+    "prefix",
+    "decode",
+    "llama_cpp",
+    "quality",
+)
 """One module each, in the order in which they run. Each has `measure(settings) -> Iterator[Row]`."""
