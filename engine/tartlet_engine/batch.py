@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from tartlet_engine.page_table import PageCopy
-from tartlet_engine.scheduler import Chunk
+from tartlet_engine.step_plan import Chunk
 
 # Decodes of fewer pages than this are computed together; beyond, those within a factor of two, so that short
 # sequences are not padded to the length of a long one.

@@ -23,8 +23,9 @@ from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
 from tartlet_engine.prefix_cache import PrefixCache
 from tartlet_engine.sampler import Sampled, sample
-from tartlet_engine.scheduler import Chunk, Scheduler, StepPlan
+from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.sequence import Sequence
+from tartlet_engine.step_plan import Chunk, StepPlan
 from tartlet_engine.swap_costs import SwapCosts
 from tartlet_engine.watchdog import Watchdog
 

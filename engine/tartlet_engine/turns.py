@@ -36,6 +36,7 @@ class TenantTurns:
         self._is_crowded = is_crowded
         self._num_decode_tokens = 0
         self._num_prefill_tokens = 0
+        self._line = self._decodes  # whose turn it is: the first in this line
 
     @property
     def charged(self) -> float:
@@ -53,19 +54,27 @@ class TenantTurns:
         """Tell whether both decodes and prompts are left."""
         return bool(self._decodes and self._prefills)
 
+    @property
+    def is_decode(self) -> bool:
+        """Tell whether the one whose turn it is computes a single token, the one sampled last."""
+        return self._line is self._decodes
+
     def choose(self) -> Sequence | None:
-        """Return whose turn it is; None if nobody is left."""
-        line = self._line()
-        return line[0] if line else None
+        """Decide whose turn it is, and return it; None if nobody is left. Comes before each of the following."""
+        if self.has_two_lines:
+            prefill_is_due = self._num_prefill_tokens * (1 - PREFILL_SHARE) < self._num_decode_tokens * PREFILL_SHARE
+            self._line = self._prefills if self._is_crowded and prefill_is_due else self._decodes
+        else:
+            self._line = self._decodes or self._prefills
+        return self._line[0] if self._line else None
 
     def take(self, num_tokens: int, step: int, is_last: bool) -> None:
         """Let the one whose turn it is have so many tokens of this step; is it the last that it can use?"""
-        line = self._line()
-        sequence = line[0]
+        sequence = self._line[0]
         if is_last:
-            line.popleft()
+            self._line.popleft()
         sequence.last_served_step = self.share.last_served_step = step
-        if line is self._decodes:
+        if self.is_decode:
             self._num_decode_tokens += num_tokens
         else:
             self._num_prefill_tokens += num_tokens
@@ -73,18 +82,12 @@ class TenantTurns:
 
     def put_back(self) -> None:
         """Go on without the one whose turn it is: it cannot take part in this step."""
-        self._line().popleft()
+        self._line.popleft()
         self._is_refused = True
 
     def skip(self) -> None:
         """Go on without the one whose turn it is: it has more of the next step."""
-        self._line().popleft()
-
-    def _line(self) -> deque[Sequence]:
-        if not self.has_two_lines:
-            return self._decodes or self._prefills
-        prefill_is_due = self._num_prefill_tokens * (1 - PREFILL_SHARE) < self._num_decode_tokens * PREFILL_SHARE
-        return self._prefills if self._is_crowded and prefill_is_due else self._decodes
+        self._line.popleft()
 
 
 def sort_turns(sequences: Iterable[Sequence], max_batch_tokens: int) -> list[TenantTurns]:
@@ -92,10 +95,10 @@ def sort_turns(sequences: Iterable[Sequence], max_batch_tokens: int) -> list[Ten
     decodes: dict[TenantShare, list[Sequence]] = {}
     prefills: dict[TenantShare, list[Sequence]] = {}
     for sequence in sequences:
-        if sequence.num_to_compute == 0:
+        if (num_to_compute := sequence.num_to_compute) == 0:
             sequence.is_waiting = False
         else:
-            kind = decodes if sequence.is_decoding else prefills
+            kind = decodes if num_to_compute == 1 and sequence.is_decoding else prefills
             kind.setdefault(sequence.account.share, []).append(sequence)
     is_crowded = sum(map(len, decodes.values())) > (1 - PREFILL_SHARE) * max_batch_tokens
     return [

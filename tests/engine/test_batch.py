@@ -8,8 +8,8 @@ from tartlet_engine.accounts import RunAccount
 from tartlet_engine.batch import build_batch, order_chunks
 from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import PagePool
-from tartlet_engine.scheduler import Chunk
 from tartlet_engine.sequence import Sequence
+from tartlet_engine.step_plan import Chunk
 
 CPU = torch.device("cpu")
 

@@ -18,8 +18,8 @@ from tartlet_engine.kv_cache import KvCache
 from tartlet_engine.model_runner import TransformersRunner, probe_layer_shapes
 from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import PagePool
-from tartlet_engine.scheduler import Chunk
 from tartlet_engine.sequence import Sequence
+from tartlet_engine.step_plan import Chunk
 from tartlet_engine.tiny import make_tiny_model
 from tartlet_engine.weights import load_model
 

@@ -11,8 +11,9 @@ from tartlet_engine.accounts import RunAccount
 from tartlet_engine.fairness import FairShares, TenantShare
 from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import PagePool
-from tartlet_engine.scheduler import Scheduler, StepPlan
+from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.sequence import Flush, Sequence
+from tartlet_engine.step_plan import StepPlan
 
 
 def make_prompt(pool: PagePool, account: RunAccount, order: int, length: int) -> Sequence:

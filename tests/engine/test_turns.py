@@ -80,8 +80,10 @@ def test_what_a_tenant_takes_counts_at_once() -> None:
     account = RunAccount(1, "local", None, None, TenantShare("local", weight=2.0))
     account.share.counter = 7.0
     (turns,) = sort_turns([make_decode(account, 1), make_prompt(account, 2)], 100)
+    turns.choose()
     turns.take(1, 3, is_last=True)
     assert turns.charged == 8.0
+    turns.choose()
     turns.take(10, 3, is_last=True)
 
     assert turns.charged == 13.0
@@ -93,6 +95,7 @@ def test_who_is_refused_leaves_the_tenant_backlogged() -> None:
     """One that cannot take part loses its turn, and the others go on; the tenant has not got all it wanted."""
     account = RunAccount(1, "local", None, None)
     (turns,) = sort_turns([make_prompt(account, 1), make_prompt(account, 2)], 100)
+    turns.choose()
     turns.put_back()
 
     assert [order for order, _ in take_all(turns)] == [2]
@@ -107,6 +110,7 @@ def test_who_skips_a_step_was_not_refused_anything() -> None:
         pool = PagePool(10, 4)
         sequence = Sequence(1, account, PageTable(pool, account), [1, 2], demand_order=1)
         turns = TenantTurns(share, [], [sequence], is_crowded=False)
+        turns.choose()
         leave(turns)
 
         assert (turns.choose(), turns.is_backlogged) == (None, is_backlogged)
