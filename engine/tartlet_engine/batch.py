@@ -82,7 +82,8 @@ def build_batch(
             num_pages = -(-chunk.end // page_size)
             page_table = torch.tensor(table[:num_pages], device=device)
             segments.append(PrefillSegment(len(token_ids), chunk.num_tokens, chunk.start, page_table))
-        token_ids.extend(chunk.sequence.token_ids[chunk.start : chunk.end])
+        known_ids = chunk.sequence.token_ids[chunk.start : chunk.end]
+        token_ids.extend(known_ids or [0])  # a token that is computed ahead of being known is on the device already
         positions.extend(range(chunk.start, chunk.end))
         page_ids.extend(table[position // page_size] for position in range(chunk.start, chunk.end))
         if chunk.wants_logits:

@@ -88,7 +88,7 @@ class EngineCore:
     @property
     def has_work(self) -> bool:
         """Tell whether somebody waits for something that steps bring nearer."""
-        return bool(self._contexts.active) or self.saves.has_work
+        return bool(self._contexts.active) or self._stepper.is_ahead or self.saves.has_work
 
     def handle(self, command: Command, arrived_ns: int) -> None:
         """Carry out a command. Never raises for what the command holds."""
@@ -104,7 +104,7 @@ class EngineCore:
             AssertionError: they do not; the engine cannot go on.
         """
         try:
-            if self._contexts.active:
+            if self._contexts.active or self._stepper.is_ahead:
                 self._stepper.step()
         except Exception as error:
             _log.exception("step=%d failed outside the forward pass", self._stepper.num_steps)

@@ -25,6 +25,11 @@ class Generation:
         self._arrived_ns = arrived_ns
         self._first_token_ns = 0
 
+    @property
+    def is_at_last_token(self) -> bool:
+        """Tell whether it ends with the next token, whatever that is."""
+        return self._decider.tokens_left <= 1
+
     def note_cached(self, num_tokens: int) -> None:
         """Note, when first it takes part in a step, how many of the prompt's tokens were computed already."""
         if self.cached_tokens is None:
@@ -57,7 +62,7 @@ class Generation:
             prompt_tokens=self.prompt_len,
             cached_tokens=self.cached_tokens or 0,
             generated_tokens=self.num_generated,
-            pages=len(page_table.page_ids),
+            pages=min(len(page_table.page_ids), -(-self.sequence.num_computed // page_table.page_size)),
             shared_pages=page_table.num_shared,
             first_token_ns=max(0, self._first_token_ns - self._arrived_ns) if self.num_generated else 0,
             total_ns=now_ns - self._arrived_ns,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,35 @@ class Sampled:
     logprobs: PositionLogprobs | None
 
 
+class PendingTokens(Protocol):
+    """Tokens that a device has been asked for."""
+
+    @property
+    def token_ids(self) -> torch.Tensor:
+        """What each row gives, int64[B] on the device, for launches that follow; any token for a row that fails."""
+        ...
+
+    def wait(self) -> list[Sampled | EngineError]:
+        """Wait for the device, and return what each row gave."""
+        ...
+
+
+@dataclass(slots=True, frozen=True)
+class _Done:
+    """Tokens that are there already."""
+
+    results: list[Sampled | EngineError]
+
+    @property
+    def token_ids(self) -> torch.Tensor:
+        import torch
+
+        return torch.tensor([result.token_id if isinstance(result, Sampled) else 0 for result in self.results])
+
+    def wait(self) -> list[Sampled | EngineError]:
+        return self.results
+
+
 def sample(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> list[Sampled | EngineError]:
     """Choose a token for each row. A row without a finite greatest logit gives an error, which concerns it alone.
 
@@ -58,13 +87,18 @@ def sample(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> list[Sampled | 
 
     Cost: for V = 49,152 5 to 8 us for a greedy row and 50 to 170 us for a sampled one.
     """
-    if logits.is_cuda:
-        from tartlet_engine.cuda.device_sampler import launch_sampling  # needs Triton
+    return launch_sampling(logits, rows).wait()
 
-        return launch_sampling(logits, rows).wait()
+
+def launch_sampling(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> PendingTokens:
+    """Begin to do what `sample` does. On a GPU it does not wait for the device; on a CPU all is done on return."""
+    if logits.is_cuda:
+        from tartlet_engine.cuda import device_sampler  # needs Triton
+
+        return device_sampler.launch_sampling(logits, rows)
     values = logits.detach().numpy()
     assert values.shape[:-1] == (len(rows),), (values.shape, len(rows))
-    return [_sample_row(row_values, row) for row_values, row in zip(values, rows, strict=True)]
+    return _Done([_sample_row(row_values, row) for row_values, row in zip(values, rows, strict=True)])
 
 
 def uniform(seed: int, index: int) -> float:

@@ -55,6 +55,11 @@ class Scheduler:
         self._admission = Admission(pool, prefix_cache, preemption)
         self._bite = max(1, int(BITE * max_batch_tokens))
 
+    @property
+    def max_batch_tokens(self) -> int:
+        """The token budget of a step."""
+        return self._max_batch_tokens
+
     def plan(self, sequences: Iterable[Sequence], step: int) -> StepPlan:
         """Choose chunks, reserve their pages, and mark who waits for pages.
 

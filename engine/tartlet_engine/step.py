@@ -6,6 +6,7 @@ or the single one that it concerns, and nothing else.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 
@@ -22,7 +23,8 @@ from tartlet_engine.generation import Generation
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
 from tartlet_engine.prefix_cache import PrefixCache
-from tartlet_engine.sampler import Sampled, sample
+from tartlet_engine.run_ahead import RunAhead
+from tartlet_engine.sampler import Sampled, launch_sampling
 from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.step_plan import Chunk, StepPlan
@@ -56,13 +58,22 @@ class Stepper:
         self._prefix_cache = prefix_cache
         self._costs = costs
         self._watchdog = Watchdog(pool)
+        self._ahead = RunAhead(pool, runner, scheduler.max_batch_tokens)
         self.num_steps = 0
         self.num_prefill_tokens = 0
         self.num_recomputed_tokens = 0
         self.num_generated_tokens = 0
 
+    @property
+    def is_ahead(self) -> bool:
+        """Tell whether something has been computed ahead: another step takes it, or gives back its pages."""
+        return self._ahead.is_ahead
+
     def step(self) -> None:
         """Carry out one step. Every call ends some demand or brings some nearer to its end."""
+        if not self._contexts.active:
+            self._ahead.take(())
+            return
         self.num_steps += 1
         try:
             plan = self._scheduler.plan(self._contexts.active.values(), self.num_steps)
@@ -93,16 +104,13 @@ class Stepper:
     def _forward(self, chunks: list[Chunk], plan: StepPlan) -> torch.Tensor | None:
         """Compute the chunks: float32[R, V] for those that want logits, in their order; None if nothing came of it."""
         if not chunks:
+            self._ahead.take(())
             return None
         for chunk in chunks:
             if chunk.sequence.generation is not None:
                 chunk.sequence.generation.note_cached(chunk.start)
         try:
-            batch = build_batch(chunks, plan.page_copies, self._pool.page_size, self._runner.device)
-            began = time.monotonic()
-            logits = self._runner.forward(batch)
-            self._costs.note_step(plan.num_tokens, time.monotonic() - began)
-            return logits
+            return self._compute(chunks, plan)
         except Exception as error:
             _log.exception("step=%d tokens=%d failed", self.num_steps, plan.num_tokens)
             message = f"the model failed in a step of {plan.num_tokens} tokens: {type(error).__name__}: {error}"
@@ -110,6 +118,22 @@ class Stepper:
                 chunk.sequence.forget()  # copies on write may not have been carried out
                 self._demands.fail(chunk.sequence, EngineError(ErrorCode.INTERNAL, message))
             return None
+
+    def _compute(self, chunks: list[Chunk], plan: StepPlan) -> torch.Tensor:
+        """Compute those of the chunks that have not been computed ahead: float32[R, V] for all that want logits."""
+        ahead, logits = self._ahead.take(chunks)
+        rest = [chunk for chunk in chunks if chunk.sequence not in ahead]
+        if rest:
+            batch = build_batch(rest, plan.page_copies, self._pool.page_size, self._runner.device)
+            began = time.monotonic()
+            computed = self._runner.forward(batch)
+            self._costs.note_step(sum(chunk.num_tokens for chunk in rest), time.monotonic() - began)
+            logits = torch.cat([logits, computed]) if ahead else computed
+        if not ahead:
+            return logits
+        others = itertools.count(len(logits) - sum(chunk.wants_logits for chunk in rest))
+        rows = [ahead[c.sequence] if c.sequence in ahead else next(others) for c in chunks if c.wants_logits]
+        return logits if rows == list(range(len(logits))) else logits[torch.tensor(rows).to(logits.device)]
 
     def _note_computed(self, chunks: list[Chunk], logits: torch.Tensor) -> list[Sequence]:
         """Note what is computed, and let forks and flushes go on. Returns the sequences of the rows of logits."""
@@ -156,7 +180,9 @@ class Stepper:
             return False
         if logits is None or len(generations) != len(logits):
             logits = torch.stack([row for generation in generations if (row := generation.sequence.logits) is not None])
-        results = sample(logits, [generation.sampling_row for generation in generations])
+        pending = launch_sampling(logits, [generation.sampling_row for generation in generations])
+        self._ahead.launch(generations, pending.token_ids, len(self._contexts.active))
+        results = pending.wait()
         for generation, result in zip(generations, results, strict=True):
             generation.note_cached(generation.prompt_len)
             if isinstance(result, EngineError):

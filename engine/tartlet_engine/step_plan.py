@@ -26,7 +26,7 @@ class Chunk:
     @property
     def wants_logits(self) -> bool:
         """Tell whether the chunk ends with the sequence's last token, after which something is sampled or kept."""
-        return self.end == len(self.sequence.token_ids)
+        return self.end >= len(self.sequence.token_ids)
 
 
 @dataclass(slots=True)

@@ -99,13 +99,13 @@ class StopDecider:
     def __init__(self, stop: Stop, eos_token_ids: Sequence[int], max_tokens: int, table: TokenTable) -> None:
         self._ending_ids = frozenset() if stop.ignore_eos else frozenset(eos_token_ids)
         self._stop_ids = frozenset(stop.token_ids)
-        self._tokens_left = max_tokens
+        self.tokens_left = max_tokens
         self._detokenizer = Detokenizer(table, table.special_ids | frozenset(eos_token_ids))
         self._matcher = StopMatcher(stop.strings)
 
     def feed(self, token_id: int) -> StopStep:
         """Take the next token. After one that finishes the generation nothing may be fed any more."""
-        self._tokens_left -= 1
+        self.tokens_left -= 1
         if token_id in self._ending_ids:
             return self._finish("", FinishReason.EOS)
         text, stop_string = self._matcher.feed(self._detokenizer.feed(token_id))
@@ -113,7 +113,7 @@ class StopDecider:
             return StopStep(text, FinishReason.STOP_STRING, stop_string)
         if token_id in self._stop_ids:
             return self._finish(text, FinishReason.STOP_TOKEN)
-        if self._tokens_left <= 0:
+        if self.tokens_left <= 0:
             return self._finish(text, FinishReason.LENGTH)
         return StopStep(text)
 

@@ -7,6 +7,7 @@ the pages. One wrong page, slot or copy changes everything after it. It runs tho
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import time
@@ -131,6 +132,20 @@ class HashRunner:
         tokens = [self._slots[page_table[i // self._page_size]][i % self._page_size] for i in range(length)]
         assert None not in tokens, "a row reads a slot that nobody has written"
         return [token for token in tokens if token is not None]
+
+
+class AheadHashRunner(HashRunner):
+    """The hash model on a device that would work beside the host: decodes can be launched ahead of their tokens."""
+
+    def __init__(self, num_pages: int, page_size: int, max_batch_tokens: int) -> None:
+        super().__init__(num_pages, page_size, max_batch_tokens)
+        self.num_ahead = 0  # tokens computed ahead
+
+    def forward_ahead(self, batch: StepBatch, token_ids: torch.Tensor) -> torch.Tensor:
+        assert not batch.token_ids.any(), "the host has read a token before the next step was launched"
+        assert not batch.page_copies
+        self.num_ahead += len(token_ids)
+        return self.forward(dataclasses.replace(batch, token_ids=token_ids))
 
 
 class Driver:
@@ -319,6 +334,7 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
         saved: SavedContexts | None = None,
         swap_pages: int = 0,
         costs: SwapCosts | None = None,
+        runs_ahead: bool = False,
     ) -> Driver:
         info = ModelInfo(
             name="hash",
@@ -332,7 +348,7 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
             dtype="float32",
             backend="cpu",
         )
-        runner = HashRunner(num_pages, page_size, max_batch_tokens)
+        runner = (AheadHashRunner if runs_ahead else HashRunner)(num_pages, page_size, max_batch_tokens)
         swap_bytes = swap_pages * runner.read_pages([0]).nbytes
         core = EngineCore(info, text.table, runner, max_batch_tokens, prefix_cache, saved, swap_bytes, costs)
         drivers.append(Driver(core, info, runner))

@@ -21,8 +21,11 @@ tails = st.lists(st.integers(100, 101), max_size=9)
 prompts = st.builds(lambda length, tail: [*range(30, 30 + length), *tail], st.integers(0, 14), tails)
 
 
+@pytest.mark.parametrize("runs_ahead", [False, True])
 @pytest.mark.parametrize("num_pages", [400, 14])
-def test_any_history_gives_the_right_tokens(hash_engine: Any, hash_text: HashText, num_pages: int) -> None:
+def test_any_history_gives_the_right_tokens(
+    hash_engine: Any, hash_text: HashText, num_pages: int, runs_ahead: bool
+) -> None:
     """Whatever happens to contexts, generations get the tokens that fresh contexts would get, and pages balance.
 
     With few pages some fail because the cache is full, which is the only way to fail. Contexts of two tenants have
@@ -32,7 +35,7 @@ def test_any_history_gives_the_right_tokens(hash_engine: Any, hash_text: HashTex
     class Machine(RuleBasedStateMachine):
         def __init__(self) -> None:
             super().__init__()
-            self.driver = hash_engine(num_pages=num_pages, page_size=4, max_batch_tokens=13)
+            self.driver = hash_engine(num_pages=num_pages, page_size=4, max_batch_tokens=13, runs_ahead=runs_ahead)
             self.runs = [self.driver.open_run(tenant=tenant) for tenant in TENANTS]
             self.contexts: dict[int, list[int]] = {}  # id -> tokens, those still being generated left out
             self.owners: dict[int, int] = {}  # context id -> run

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from tartlet_engine.batch import StepBatch
@@ -40,9 +42,21 @@ class CudaRunner(TransformersRunner):
 
         Raises GraphCaptureError if a decode step cannot be captured.
         """
+        return self._launch(batch, None)
+
+    @torch.inference_mode()
+    def forward_ahead(self, batch: StepBatch, token_ids: torch.Tensor) -> torch.Tensor:
+        """Launch a step of decodes whose tokens are on the device only: `run_ahead.AheadRunner.forward_ahead`."""
+        return self._launch(batch, token_ids)
+
+    def _launch(self, batch: StepBatch, token_ids: torch.Tensor | None) -> torch.Tensor:
+        # No page is cleared for its new owner: the kernels read no slot that the row's own sequence has not written.
         self._kv_cache.copy_pages(batch.page_copies)
-        logits = self.graphs.forward(batch) if self.graphs is not None else None
-        return self._compute(to_device(batch, self._compute_device)) if logits is None else logits
+        logits = self.graphs.forward(batch, token_ids) if self.graphs is not None else None
+        if logits is not None:
+            return logits
+        step = to_device(batch, self._compute_device)
+        return self._compute(step if token_ids is None else replace(step, token_ids=token_ids))
 
     def _compute(self, step: DeviceStep) -> torch.Tensor:
         """Launch a step's kernels one by one. Returns float32[R, V]."""

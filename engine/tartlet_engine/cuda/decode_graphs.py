@@ -138,10 +138,15 @@ class DecodeGraphs:
         """Graphs captured up to now."""
         return len(self._graphs)
 
-    def forward(self, batch: StepBatch) -> torch.Tensor | None:
+    def forward(self, batch: StepBatch, token_ids: torch.Tensor | None = None) -> torch.Tensor | None:
         """Compute a step: float32[R, V]; None if it is not one for graphs, and nothing has been done.
 
-        Raises GraphCaptureError if a capture fails now or failed before.
+        Args:
+            batch: in the host's memory.
+            token_ids: int64[T], on the device, in place of the batch's.
+
+        Raises:
+            GraphCaptureError: a capture fails now or failed before.
         """
         num_rows = len(batch.token_ids)
         is_decode = not batch.prefill_segments and len(batch.logit_rows) == num_rows
@@ -152,6 +157,8 @@ class DecodeGraphs:
         if key not in self._graphs and not self._has_room():
             return None
         step = self._fill(batch, tables, context_lens, key)
+        if token_ids is not None:
+            step.token_ids[:num_rows].copy_(token_ids)
         if key not in self._graphs:
             self._graphs[key] = self._capture(step)
         graph = self._graphs[key]

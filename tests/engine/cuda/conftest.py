@@ -116,10 +116,18 @@ def cuda_engine(tiny_engine: Any, device: torch.device) -> Callable[..., Any]:
 
     def make(*args: Any, graph_backend: Any = None, **settings: Any) -> Any:
         driver = tiny_engine(*args, runner="triton", device=device.type, cuda_graphs=False, **settings)
+        runner = driver.core._stepper._runner
+        launch_ahead, driver.num_ahead = runner.forward_ahead, 0
+
+        def count_and_launch(batch: Any, token_ids: torch.Tensor) -> torch.Tensor:
+            driver.num_ahead += len(token_ids)
+            return launch_ahead(batch, token_ids)
+
+        runner.forward_ahead = count_and_launch
         if graph_backend is not None:
             from tartlet_engine.cuda.decode_graphs import DecodeGraphs
 
-            runner, page_size = driver.core._stepper._runner, driver.info.page_size
+            page_size = driver.info.page_size
             runner.graphs = DecodeGraphs(runner._compute, graph_backend, device, driver.info.context_len, page_size)
         return driver
 

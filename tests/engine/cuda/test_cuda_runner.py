@@ -46,6 +46,7 @@ def test_architectures_give_transformers_tokens(
     for prompt, length, generation in zip(prompts, lengths, generations, strict=True):
         assert driver.tokens(generation) == reference(prompt, length, folder)
     runner = driver.core._stepper._runner
+    assert driver.num_ahead > 5
     assert runner.graphs is None or runner.graphs.num_graphs > 1
 
 
