@@ -54,6 +54,19 @@ def test_rows_of_a_mixed_step() -> None:
     ]
 
 
+def test_a_token_that_is_not_known_yet() -> None:
+    """A decode that is computed ahead has its place and wants logits; a zero stands for its token."""
+    pool = PagePool(100, page_size=4)
+    chunk = make_chunk(pool, 7, 7, 1)
+    batch = build_batch([chunk], [], 4, CPU)
+
+    assert batch.token_ids.tolist() == [0]
+    assert batch.positions.tolist() == [7]
+    assert batch.page_ids.tolist() == [chunk.sequence.page_table.page_ids[1]]
+    assert batch.logit_rows.tolist() == [0]
+    assert batch.decode_groups[0].context_lens.tolist() == [8]
+
+
 def test_short_decodes_are_not_padded_to_a_long_one() -> None:
     """A row of 400 pages is not in one group with rows of a few, which are together."""
     pool = PagePool(2000, page_size=4)

@@ -18,6 +18,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+# Numbers that change from step to step are not specialised on: kernels would be compiled again while they serve.
+
 
 @triton.jit
 def write_kernel(
@@ -114,7 +116,7 @@ def _attend(
     return result, total, greatest
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["table_stride", "num_splits"])
 def decode_kernel(
     queries,  # [H, T, key_dim], strides as given, dense in the last
     key_cache,
@@ -197,7 +199,7 @@ def decode_kernel(
         )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_splits"])
 def combine_kernel(
     split_results,  # float32[B, H, num_splits, value_dim]
     log_sums,  # float32[B, H, num_splits]
@@ -242,7 +244,7 @@ def combine_kernel(
     tl.store(results + place * value_dim + dims, result.to(results.dtype.element_ty), mask=is_dim)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["table_stride"])
 def prefill_kernel(
     queries,  # [H, T, key_dim], strides as given, dense in the last
     key_cache,
