@@ -102,7 +102,8 @@ class RunAhead:
             return
         try:
             for chunk in chunks:
-                chunk.sequence.page_table.reserve(chunk.start, chunk.end)
+                copy = chunk.sequence.page_table.reserve(chunk.start, chunk.end)
+                assert copy is None
             batch = build_batch(chunks, (), self._pool.page_size, self._runner.device)
             order = torch.tensor([numbers[chunk.sequence] for chunk in chunks]).to(token_ids.device, non_blocking=True)
             self._logits = self._runner.forward_ahead(batch, token_ids[order])
@@ -147,8 +148,8 @@ class RunAhead:
             index = chunk.start // self._pool.page_size
             if chunk.start != len(sequence.token_ids) or index < len(page_table.page_ids) - 1:
                 return False
-            if index < len(page_table.page_ids) and self._pool.is_shared(page_table.page_ids[index]):
-                return False
+            if any(self._pool.is_shared(page) or page in self._pool.index for page in page_table.page_ids[index:]):
+                return False  # it would be copied before it is written
             try:
                 sequence.account.require_pages(num_new_pages + page_table.num_new_pages(chunk.start, chunk.end))
             except RunLimitError:
