@@ -146,7 +146,7 @@ class RunAhead:
             if generation is None or generation.sampling_row.processor is not None or not is_alone:
                 return False
             index = chunk.start // self._pool.page_size
-            if chunk.start != len(sequence.token_ids) or index < len(page_table.page_ids) - 1:
+            if chunk.start != len(sequence.token_ids) or index < len(page_table.page_ids) - 1 or page_table.num_swapped:
                 return False
             if any(self._pool.is_shared(page) or page in self._pool.index for page in page_table.page_ids[index:]):
                 return False  # it would be copied before it is written
