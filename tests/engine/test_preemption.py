@@ -96,9 +96,18 @@ def test_preempted_is_undisturbed(hash_engine: Any, hash_text: HashText) -> None
         costs=st.sampled_from([SWAP_IS_CHEAP, COMPUTING_IS_CHEAP]),
         num_tenants=st.integers(1, 3),
         has_cache=st.booleans(),
+        runs_ahead=st.booleans(),
     )
-    def check(seed: int, num_pages: int, swap_pages: int, costs: FixedCosts, num_tenants: int, has_cache: bool) -> None:
-        options = {"swap_pages": swap_pages, "costs": costs, "prefix_cache": has_cache}
+    def check(
+        seed: int,
+        num_pages: int,
+        swap_pages: int,
+        costs: FixedCosts,
+        num_tenants: int,
+        has_cache: bool,
+        runs_ahead: bool,
+    ) -> None:
+        options = {"swap_pages": swap_pages, "costs": costs, "prefix_cache": has_cache, "runs_ahead": runs_ahead}
         driver = hash_engine(num_pages=num_pages, max_batch_tokens=11, **options)
         churn = Churn(driver, seed, num_tenants)
         for _ in range(60):
