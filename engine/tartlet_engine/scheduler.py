@@ -3,8 +3,8 @@
 Tenants take turns: the one that is charged least, what this step will cost it included, takes its next bite
 (`fairness.py`, `turns.py`). So a long prompt holds up neither the prompts nor the decodes of others.
 
-What takes part needs pages (`admission.py`). If nothing can for want of them, the one with the strongest claim does, and
-all others stand back.
+What takes part needs pages (`admission.py`). If nothing can for want of them, the one with the strongest claim does,
+and all others stand back.
 """
 
 from __future__ import annotations
