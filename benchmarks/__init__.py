@@ -8,6 +8,7 @@ NAMES = (
     "fork",
     "prefix",
     "decode",
+    "continuous_batching",
     "llama_cpp",
     "quality",
 )
