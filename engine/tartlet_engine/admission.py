@@ -78,7 +78,7 @@ class Admission:
             self._pool.share([copy.source_page_id])  # so that nobody else gets it before it is copied
             self._pinned.append(copy.source_page_id)
         if self._prefix_cache is not None and start > before:
-            self._prefix_cache.note_found(sequence, start - before)
+            self._prefix_cache.note_found(sequence, before)
         sequence.is_fresh = sequence.is_fresh or sequence.is_waiting or not is_decode
         sequence.is_waiting = False
         return True

@@ -43,7 +43,7 @@ class PrefixCache:
 
     def claim(self, sequence: Sequence, start: int, end: int) -> None:
         """Take note that this step computes the sequence's tokens `start <= i < end`."""
-        self.num_lookup_tokens += end - start
+        self.num_lookup_tokens += max(0, end - max(start, sequence.num_dropped))
         if sequence.is_indexable:
             first, last = start // self._pool.page_size, end // self._pool.page_size
             self._claimed.update(self.keys(sequence, last)[first:last])
@@ -68,13 +68,18 @@ class PrefixCache:
             page_table.hold_found(first, found)
             sequence.num_computed = num_computed
 
-    def note_found(self, sequence: Sequence, num_tokens: int) -> None:
-        """Count and charge what a sequence has taken, now that it takes part in the step."""
-        self.num_found_tokens += num_tokens
-        self.num_lookup_tokens += num_tokens
-        sequence.account.share.charge(CACHED_COST * num_tokens)
-        if sequence.generation is not None:
-            sequence.generation.note_found(num_tokens)
+    def note_found(self, sequence: Sequence, start: int) -> None:
+        """Count and charge that a sequence which takes part in the step has taken its tokens from `start` on.
+
+        What it had before, and had to give up for others, is its own, and not counted again.
+        """
+        num_tokens = sequence.num_computed - max(start, sequence.num_dropped)
+        if num_tokens > 0:
+            self.num_found_tokens += num_tokens
+            self.num_lookup_tokens += num_tokens
+            sequence.account.share.charge(CACHED_COST * num_tokens)
+            if sequence.generation is not None:
+                sequence.generation.note_found(num_tokens)
 
     def note_computed(self, sequence: Sequence) -> None:
         """Index the full pages that a sequence has computed. Of two with the same contents one is kept for both."""

@@ -166,6 +166,20 @@ def test_a_failed_step_leaves_no_page_half_copied(hash_engine: Any, hash_text: H
     assert driver.tokens(again) == hash_text(PROMPT[:20], 3)
 
 
+def test_what_a_sequence_had_before_is_no_hit(hash_engine: Any, hash_text: HashText) -> None:
+    """Pages that it gave up and finds again need not be computed again, but are not reported as cached or found."""
+    driver = hash_engine(max_batch_tokens=8)
+    context = driver.create(driver.open_run(), PROMPT)
+    generation = driver.generate(context, max_tokens=2)
+    driver.step(2)
+    driver.core._contexts.get(context).drop_tail(0)
+    driver.settle()
+
+    assert driver.tokens(generation) == hash_text(PROMPT, 2)
+    assert driver.finished(generation).usage.cached_tokens == driver.core.stats().found_tokens == 0
+    assert (driver.runner.num_computed_tokens, driver.core.stats().lookup_tokens) == (22 + 1, 22)
+
+
 def test_a_page_written_anew_is_not_found_under_its_old_key(hash_engine: Any, hash_text: HashText) -> None:
     """A context cut within an indexed page and continued otherwise: both continuations are right, from the cache."""
     driver = hash_engine()
