@@ -92,8 +92,11 @@ class RunAccount:
     def require_exchange(self, held: Iterable[int], dropped: Iterable[int]) -> None:
         """Raise RunLimitError if it would be too many pages that a page table held `held` instead of `dropped`."""
         num_gained = sum(page_id not in self._page_holders for page_id in held)
-        num_lost = sum(self._page_holders[page_id] == 1 for page_id in dropped)
-        self.require_pages(num_gained - num_lost)
+        self.require_pages(num_gained - self.num_held_once(dropped))
+
+    def num_held_once(self, page_ids: Iterable[int]) -> int:
+        """Return how many of these pages only one page table of the run holds."""
+        return sum(self._page_holders[page_id] == 1 for page_id in page_ids)
 
     def require_token(self) -> None:
         """Raise RunLimitError if one token more would be too many."""

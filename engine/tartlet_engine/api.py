@@ -65,7 +65,7 @@ class ModelInfo(msgspec.Struct, frozen=True):
     page_size: int  # tokens
     num_pages: int  # of the KV pool
     eos_token_ids: tuple[int, ...]
-    features: tuple[str, ...]  # "chat": it has a chat template
+    features: tuple[str, ...]  # "chat": it has a chat template; "evict": tokens can be evicted
     dtype: str  # of the weights: "float32", "bfloat16", "int8", "int4"
     backend: str  # "cpu", "cuda", or "cpu (...)" with the instruction set that the fused runner's kernels use
 
@@ -174,6 +174,19 @@ class FlushContext(msgspec.Struct, frozen=True, tag=True):
     operation_id: int
 
 
+class EvictContext(msgspec.Struct, frozen=True, tag=True):
+    """Computes what was appended, then drops the tokens `start <= i < end`; the context's last token must stay.
+
+    Later tokens do not see what was dropped; their positions go on as if it were there. Answered by `Done` or `Failed`
+    with the operation's id. The context is busy until then, but for forks, which have all tokens.
+    """
+
+    context_id: int
+    operation_id: int
+    start: int
+    end: int
+
+
 class FreeContext(msgspec.Struct, frozen=True, tag=True):
     """Frees a context, and cancels a generation that runs on it without an event."""
 
@@ -200,8 +213,8 @@ class SaveContext(msgspec.Struct, frozen=True, tag=True):
     """Computes what was appended, and keeps the context under a name of the run's tenant.
 
     Answered by `Done` or `Failed` with the operation's id. Of several under way under one name, the one that is done
-    last stays. What is asked of the context afterwards does not concern
-    what is saved; freeing the context does not either, closing the run may.
+    last stays. What is asked of the context afterwards does not concern what is saved; freeing the context does not
+    either, closing the run may.
     """
 
     context_id: int
@@ -263,6 +276,7 @@ Command = (
     | FreeContext
     | Generate
     | CancelGeneration
+    | EvictContext
     | SaveContext
     | OpenSaved
     | ListSaved
@@ -304,6 +318,7 @@ class Opened(msgspec.Struct, frozen=True, tag=True):
     operation_id: int
     token_ids: tuple[int, ...]
     host_state: str
+    gaps: tuple[tuple[int, int], ...] = ()  # in its positions: before the token of that index so many were evicted
 
 
 class SavedContext(msgspec.Struct, frozen=True):

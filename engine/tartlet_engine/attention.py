@@ -212,7 +212,7 @@ class ShapeProbe:
         softcap: float | None,
     ) -> torch.Tensor:
         """Note the layer's sizes, and return zeros: `AttentionStep.attend`."""
-        self.layer_shapes[layer_index] = LayerShape(key.shape[0], key.shape[2], value.shape[2])
+        self.layer_shapes[layer_index] = LayerShape(key.shape[0], key.shape[2], value.shape[2], sliding_window)
         return query.new_zeros(query.shape[1], query.shape[0], value.shape[2])
 
 

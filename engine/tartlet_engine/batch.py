@@ -34,7 +34,7 @@ class PrefillSegment:
 
     first_row: int
     num_rows: int
-    start: int  # position of the first row: that many tokens are in the pages already
+    start: int  # slot of the first row: that many tokens are in the pages already
     page_table: torch.Tensor  # int64[P]
 
     @property
@@ -50,11 +50,18 @@ class StepBatch:
     token_ids: torch.Tensor  # int64[T]
     positions: torch.Tensor  # int64[T]
     page_ids: torch.Tensor  # int64[T]: the page that takes the token's key and value
-    offsets: torch.Tensor  # int64[T]: the slot in that page
+    offsets: torch.Tensor  # int64[T]: the place in that page
     logit_rows: torch.Tensor  # int64[R]
     decode_groups: tuple[DecodeGroup, ...]
     prefill_segments: tuple[PrefillSegment, ...]
     page_copies: tuple[PageCopy, ...] = ()
+
+    @property
+    def slots(self) -> torch.Tensor:
+        """Each row's place in its sequence, int64[T]: its position, unless tokens before it were evicted."""
+        parts = [group.context_lens - 1 for group in self.decode_groups]
+        parts += [torch.arange(s.start, s.context_len, device=self.token_ids.device) for s in self.prefill_segments]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def order_chunks(chunks: Sequence[Chunk]) -> list[Chunk]:
@@ -70,6 +77,7 @@ def build_batch(
     """Lay out chunks that `order_chunks` has ordered. Logits are wanted where `Chunk.wants_logits` says so."""
     token_ids: list[int] = []
     positions: list[int] = []
+    slots: list[int] = []
     page_ids: list[int] = []
     logit_rows: list[int] = []
     segments: list[PrefillSegment] = []
@@ -84,16 +92,16 @@ def build_batch(
             segments.append(PrefillSegment(len(token_ids), chunk.num_tokens, chunk.start, page_table))
         known_ids = chunk.sequence.token_ids[chunk.start : chunk.end]
         token_ids.extend(known_ids or [0])  # a token that is computed ahead of being known is on the device already
-        positions.extend(range(chunk.start, chunk.end))
-        page_ids.extend(table[position // page_size] for position in range(chunk.start, chunk.end))
+        positions.extend(chunk.sequence.positions(chunk.start, chunk.end))
+        slots.extend(range(chunk.start, chunk.end))
+        page_ids.extend(table[slot // page_size] for slot in range(chunk.start, chunk.end))
         if chunk.wants_logits:
             logit_rows.append(len(token_ids) - 1)
-    positions_tensor = torch.tensor(positions, dtype=torch.int64)
     return StepBatch(
         token_ids=torch.tensor(token_ids, dtype=torch.int64).to(device),
-        positions=positions_tensor.to(device),
+        positions=torch.tensor(positions, dtype=torch.int64).to(device),
         page_ids=torch.tensor(page_ids, dtype=torch.int64).to(device),
-        offsets=(positions_tensor % page_size).to(device),
+        offsets=(torch.tensor(slots, dtype=torch.int64) % page_size).to(device),
         logit_rows=torch.tensor(logit_rows, dtype=torch.int64).to(device),
         decode_groups=tuple(_decode_groups(decodes, page_size, device)),
         prefill_segments=tuple(segments),

@@ -18,6 +18,7 @@ from tartlet_engine.api import (
     DeleteSaved,
     EngineError,
     ErrorCode,
+    EvictContext,
     Failed,
     FinishReason,
     FlushContext,
@@ -155,7 +156,7 @@ class CommandHandler:
             message = f"context {command.context_id} is empty"
             raise CommandError(ErrorCode.INVALID_ARGUMENT, message, "Fill it with at least one token first.")
         self.require_computable(sequence)
-        room = self._info.context_len - prompt_len
+        room = self._info.context_len - sequence.next_position
         max_tokens = room if command.stop.max_tokens is None else min(command.stop.max_tokens, room)
         decider = StopDecider(command.stop, self._info.eos_token_ids, max_tokens, self._token_table)
         generation = Generation(command, sequence, decider, arrived_ns)
@@ -188,7 +189,7 @@ def _failed_id(command: Command) -> int:
     match command:
         case Generate():
             return command.generation_id
-        case FlushContext() | SaveContext() | OpenSaved() | ListSaved() | DeleteSaved():
+        case FlushContext() | EvictContext() | SaveContext() | OpenSaved() | ListSaved() | DeleteSaved():
             return command.operation_id
         case ForkContext():
             return command.child_id

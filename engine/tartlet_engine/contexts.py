@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from tartlet_engine.accounts import RunAccount
 from tartlet_engine.api import ErrorCode
 from tartlet_engine.command_error import CommandError
+from tartlet_engine.gaps import total, truncated
 from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import PagePool
 from tartlet_engine.sequence import Flush, Link, Sequence
@@ -46,9 +47,10 @@ class ContextTable:
     def append(self, sequence: Sequence, token_ids: tuple[int, ...]) -> None:
         """Append tokens. Raises CommandError if the context is busy or would grow too long."""
         self.require_idle(sequence)
-        needed = len(sequence.token_ids) + len(token_ids)
+        needed = sequence.next_position + len(token_ids)
         if needed > self._context_len:
-            message = f"the context would have {needed:,} tokens; the model's context length is {self._context_len:,}"
+            what = f"tokens, {total(sequence.gaps):,} evicted ones included" if sequence.gaps else "tokens"
+            message = f"the context would have {needed:,} {what}; the model's context length is {self._context_len:,}"
             raise CommandError(ErrorCode.CONTEXT_OVERFLOW, message, "Truncate the context, or begin a new one.")
         sequence.append(token_ids)
 
@@ -68,6 +70,7 @@ class ContextTable:
         self._require_length(sequence, length)
         child = Sequence(child_id, sequence.account, PageTable(self._pool, sequence.account))
         child.token_ids = sequence.token_ids[:length]
+        child.gaps = truncated(sequence.gaps, length)
         child.page_keys = sequence.page_keys[: length // self._pool.page_size]
         self.sequences[child_id] = child
         if self._will_compute(sequence, length):
@@ -75,9 +78,19 @@ class ContextTable:
         else:
             child.share_from(sequence, length)
 
-    def flush(self, sequence: Sequence, operation_id: int | None, then: Callable[[], None] | None = None) -> None:
-        """Demand that what the context holds is computed. `then` is called when it is, instead of an answer."""
-        sequence.flushes.append(Flush(operation_id, len(sequence.token_ids), then))
+    def flush(
+        self,
+        sequence: Sequence,
+        operation_id: int | None,
+        then: Callable[[], None] | None = None,
+        *,
+        is_exclusive: bool = False,
+    ) -> None:
+        """Demand that what the context holds is computed. `then` is called when it is, instead of an answer.
+
+        Exclusive: the context is busy until then.
+        """
+        sequence.flushes.append(Flush(operation_id, len(sequence.token_ids), then, is_exclusive))
         sequence.demand_logits()
         self.activate(sequence)
 
@@ -148,6 +161,9 @@ class ContextTable:
     def require_idle(self, sequence: Sequence) -> None:
         """Raise CommandError `unavailable` if a generation runs on the context, or it is not there yet."""
         self._require_no_operation(sequence)
+        if any(flush.is_exclusive for flush in sequence.flushes):
+            message = f"context {sequence.context_id} is busy: tokens are being evicted"
+            raise CommandError(ErrorCode.UNAVAILABLE, message, "Wait until that is done.")
         if sequence.generation is not None:
             message = (
                 f"context {sequence.context_id} is busy: generation {sequence.generation.generation_id} runs on it"

@@ -9,6 +9,7 @@ from tartlet_engine.api import Command, EngineError, EngineStats, ErrorCode, Eve
 from tartlet_engine.commands import CommandHandler
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
+from tartlet_engine.eviction import Evictions
 from tartlet_engine.fairness import FairShares
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pager import Pager
@@ -84,6 +85,8 @@ class EngineCore:
             self._worker,
         )
         self._handler.add(self.saves.handlers)
+        evictions = Evictions(info, runner, self._contexts, self._demands, self._handler.require_computable)
+        self._handler.add(evictions.handlers)
 
     @property
     def has_work(self) -> bool:

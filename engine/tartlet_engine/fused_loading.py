@@ -10,7 +10,8 @@ from pathlib import Path
 import torch
 
 from tartlet_engine.api import EngineConfig
-from tartlet_engine.fused_runner import PAGE_SIZE, FusedRunner, fused_page_bytes
+from tartlet_engine.fused_pages import PAGE_SIZE
+from tartlet_engine.fused_runner import FusedRunner, fused_page_bytes
 from tartlet_engine.kernels.build import KernelsUnavailableError, load_kernels
 from tartlet_engine.kv_cache import default_num_pages
 from tartlet_engine.llama_shape import read_shape
@@ -34,6 +35,7 @@ class LoadedModel:
     num_pages: int
     dtype: str
     backend: str
+    can_evict: bool  # no layer attends within a window of positions
 
 
 def load_fused(
@@ -81,6 +83,7 @@ def _load(config: EngineConfig, device: torch.device, report: Callable[[str, flo
         num_pages=num_pages,
         dtype=model.weight_format.name.lower(),
         backend=f"cpu ({runner.instruction_set})",
+        can_evict=not any(model.shape.sliding_windows),
     )
 
 

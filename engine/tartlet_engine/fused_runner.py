@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from tartlet_engine.batch import StepBatch
+from tartlet_engine.fused_pages import PAGE_SIZE, FusedPages
 from tartlet_engine.huge_memory import huge_zeros
 from tartlet_engine.kernel_structs import ModelStruct, pointer
 from tartlet_engine.kernels.build import Kernels, load_kernels
@@ -21,8 +22,7 @@ from tartlet_engine.llama_shape import LlamaShape
 from tartlet_engine.llama_weights import VECTOR
 from tartlet_engine.packed_model import PackedModel
 from tartlet_engine.packing import WeightFormat, round_up
-
-PAGE_SIZE = 16
+from tartlet_engine.page_table import SlotMoves
 
 # The workspace grows in these steps, so that it is not made anew for every longer context.
 _ROWS_STEP = 64
@@ -65,6 +65,13 @@ class FusedRunner:
         self._num_threads = num_threads
         self._kv_pool = huge_zeros(num_pages * fused_page_bytes(shape, model.weight_format))
         self._pages = self._kv_pool.view(shape.num_layers, num_pages, -1)  # uint8
+        self._slots = FusedPages(
+            self._kv_pool,
+            shape.num_layers,
+            num_pages,
+            shape.num_kv_heads,
+            is_float32=model.weight_format is WeightFormat.FLOAT32,
+        )
         self._logits_size = model.weights.head.matrix.num_outputs
         self._model = ModelStruct(kernels, model, self._kv_pool, num_pages)
         self._workspace = torch.empty(0, dtype=torch.uint8)
@@ -85,20 +92,26 @@ class FusedRunner:
         logits = torch.empty(num_logit_rows, self._logits_size)
         if num_rows == 0:
             return logits[:, : self._vocabulary_size]
-        context_len = int(batch.positions.max()) + 1
-        if context_len > self._context_len:
-            raise ValueError(f"a position is {context_len - 1:,}; this model has {self._context_len:,}")
+        last_position = int(batch.positions.max())
+        if last_position >= self._context_len:
+            raise ValueError(f"a position is {last_position:,}; this model has {self._context_len:,}")
+        slots = batch.slots
         segments = self._segments(batch)
         step = self._kernels.ffi.new("tartlet_step *")
         step.num_rows, step.num_segments, step.num_logit_rows = num_rows, len(segments), num_logit_rows
         for name in ("token_ids", "positions", "page_ids", "offsets", "logit_rows"):
             setattr(step, name, pointer(self._kernels, "int64_t *", getattr(batch, name)))
+        step.slots = pointer(self._kernels, "int64_t *", slots)
         step.segments = segments
         step.logits = pointer(self._kernels, "float *", logits)
-        self._reserve(num_rows, context_len)
+        self._reserve(num_rows, int(slots.max()) + 1)
         workspace = pointer(self._kernels, "void *", self._workspace)
         self._kernels.lib.tartlet_compute_step(self._model.pointer, step, self._team, workspace, *self._capacity)
         return logits[:, : self._vocabulary_size]
+
+    def move_slots(self, moves: SlotMoves) -> None:
+        """Move keys and values of tokens: `ModelRunner.move_slots`."""
+        self._slots.move(moves)
 
     def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
         """Return the contents of pages: `ModelRunner.read_pages`."""

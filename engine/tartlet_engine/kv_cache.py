@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import psutil
 import torch
 
-from tartlet_engine.page_table import PageCopy
+from tartlet_engine.page_table import PageCopy, SlotMoves
 
 # Without a number of pages from the operator: this part of the memory that is available ...
 MEMORY_SHARE = {"cpu": 0.25, "cuda": 0.8}
@@ -23,6 +23,7 @@ class LayerShape:
     num_kv_heads: int
     key_dim: int
     value_dim: int
+    sliding_window: int | None = None  # tokens that a query sees; None: all
 
 
 class KvCache:
@@ -71,6 +72,18 @@ class KvCache:
         """
         for tensor in (*self.keys, *self.values):
             tensor.index_fill_(0, page_ids, 0)
+
+    def move_slots(self, moves: SlotMoves) -> None:
+        """Carry out moves of tokens in all layers."""
+        device = self.keys[0].device
+        sources, source_offsets, targets, target_offsets = (
+            torch.tensor(numbers, dtype=torch.int64, device=device)
+            for numbers in (moves.source_page_ids, moves.source_offsets, moves.target_page_ids, moves.target_offsets)
+        )
+        for tensor in (*self.keys, *self.values):
+            moved = tensor[sources, :, source_offsets]
+            tensor.index_fill_(0, targets, 0)
+            tensor[targets, :, target_offsets] = moved
 
     def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
         """Return the contents of pages, all layers: uint8[len(page_ids), page_bytes] in the host's memory."""

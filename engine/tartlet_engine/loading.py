@@ -66,7 +66,7 @@ def _load_folder(config: EngineConfig, device: torch.device, progress: Progress 
         page_size=config.page_size,
         num_pages=model.num_pages,
         eos_token_ids=text.eos_token_ids,
-        features=("chat",) if text.has_chat_template else (),
+        features=tuple(name for name, has in (("chat", text.has_chat_template), ("evict", model.can_evict)) if has),
         dtype=model.dtype,
         backend=model.backend,
     )
@@ -103,6 +103,7 @@ def _load_transformers(config: EngineConfig, device: torch.device, progress: Pro
     kv_cache = KvCache(layer_shapes, num_pages, config.page_size, dtype, device)
     model_module: Any = model
     return LoadedModel(
+        can_evict=all(shape.sliding_window is None for shape in layer_shapes),
         runner=_make_runner(config, model, kv_cache, context_len),
         architecture=type(model).__name__,
         context_len=context_len,

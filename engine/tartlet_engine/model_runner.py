@@ -14,6 +14,7 @@ import torch
 from tartlet_engine.attention import AttentionStep, PagedAttentionStep, ShapeProbe
 from tartlet_engine.batch import StepBatch
 from tartlet_engine.kv_cache import KvCache, LayerShape
+from tartlet_engine.page_table import SlotMoves
 
 
 class ModelRunner(Protocol):
@@ -31,6 +32,10 @@ class ModelRunner(Protocol):
 
     def forward(self, batch: StepBatch) -> torch.Tensor:
         """Compute a step: keys and values go into the pages, the logits float32[R, V] are returned."""
+        ...
+
+    def move_slots(self, moves: SlotMoves) -> None:
+        """Move keys and values of tokens from one page to another, in all layers."""
         ...
 
     def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
@@ -61,6 +66,11 @@ class TransformersRunner:
         self._kv_cache.clear_pages(batch.page_ids[batch.offsets == 0])
         step = PagedAttentionStep(batch, self._kv_cache)
         return model_forward(self._model, batch.token_ids, batch.positions, batch.logit_rows, step)
+
+    @torch.inference_mode()
+    def move_slots(self, moves: SlotMoves) -> None:
+        """Move keys and values of tokens: `ModelRunner.move_slots`."""
+        self._kv_cache.move_slots(moves)
 
     def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
         """Return the contents of pages: `ModelRunner.read_pages`."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tartlet_engine.accounts import RunAccount
-from tartlet_engine.pages import PagePool
+from tartlet_engine.pages import OutOfPagesError, PagePool
 from tartlet_engine.swap import is_swapped
 
 
@@ -16,6 +16,16 @@ class PageCopy:
 
     source_page_id: int
     target_page_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotMoves:
+    """Moves of tokens' keys and values. All sources are read before any target page is cleared and written."""
+
+    source_page_ids: list[int]
+    source_offsets: list[int]
+    target_page_ids: list[int]
+    target_offsets: list[int]
 
 
 class PageTable:
@@ -112,6 +122,48 @@ class PageTable:
                 self.page_ids[index] = new_id
                 self._account.hold([new_id])
                 self._account.drop([page_id])
+
+    def evict(self, start: int, end: int, num_tokens: int) -> SlotMoves | None:
+        """Drop the slots `start <= i < end` of `num_tokens`, with a token after them; later ones move up.
+
+        Whole pages are dropped without a copy. Otherwise tokens move into new pages, since pages may be shared or
+        indexed: those of one page if as many tokens are dropped as fill pages, and else all after the first dropped.
+        Returns the moves to carry out at once, if there are any.
+
+        Raises:
+            OutOfPagesError, RunLimitError: there are too few pages for what moves; nothing has changed.
+        """
+        size, num_dropped = self._pool.page_size, end - start
+        first = start // size  # the first page that does not stay as it is
+        new_len = num_tokens - num_dropped
+        if num_dropped % size:
+            last, num_new = len(self.page_ids), self._pool.pages_for(new_len) - first
+        else:
+            last, num_new = first + num_dropped // size, 0
+            if start % size:
+                last, num_new = last + 1, 1
+        dropped = self.page_ids[first:last]
+        num_lost = self._account.num_held_once(dropped)
+        self._account.require_pages(num_new - num_lost)
+        available = self._pool.num_available + sum(not self._pool.is_shared(page_id) for page_id in dropped)
+        if num_new > available:
+            raise OutOfPagesError(num_new, available)
+        sources = list(self.page_ids)
+        self._account.drop(dropped)
+        self._pool.release(dropped)
+        new_page_ids = self._pool.allocate(num_new)
+        self._account.hold(new_page_ids)
+        self.page_ids[first:last] = new_page_ids
+        if not num_new:
+            return None
+        targets = range(first * size, min(new_len, (first + num_new) * size))
+        origins = [slot if slot < start else slot + num_dropped for slot in targets]
+        return SlotMoves(
+            [sources[slot // size] for slot in origins],
+            [slot % size for slot in origins],
+            [self.page_ids[slot // size] for slot in targets],
+            [slot % size for slot in targets],
+        )
 
     def _must_copy(self, start: int, end: int) -> bool:
         index = start // self._pool.page_size

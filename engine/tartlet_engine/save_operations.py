@@ -277,6 +277,7 @@ class SaveOperations:
             created_ms=now_ms,
             expires_ms=None if command.ttl_ms is None else now_ms + command.ttl_ms,
             host_state=command.host_state,
+            gaps=fork.gaps,
         )
         token_ids = torch.tensor(fork.token_ids, dtype=torch.int32)
         logits = None if fork.logits is None else fork.logits.float().cpu()
@@ -293,9 +294,9 @@ class SaveOperations:
         """
         sequence, snapshot = opening.sequence, opening.snapshot
         token_ids = snapshot.token_ids.tolist()
-        if len(token_ids) > self._info.context_len or len(snapshot.pages) != self._pages_for(len(token_ids)):
+        sequence.token_ids, sequence.gaps = token_ids, snapshot.header.gaps
+        if sequence.next_position > self._info.context_len or len(snapshot.pages) != self._pages_for(len(token_ids)):
             raise CommandError(ErrorCode.INTERNAL, f"{opening.command.name!r} does not fit the model it was saved with")
-        sequence.token_ids = token_ids
         self._require_computable(sequence)
         try:
             sequence.account.require_pages(len(snapshot.pages))
@@ -305,6 +306,10 @@ class SaveOperations:
             self._demands.stop_run(breach)
             self._demands.free(sequence)
         except OutOfPagesError as error:
+            if sequence.gaps:
+                message = f"{opening.command.name!r} needs {error.need:,} pages, {error.available:,} are available"
+                hint = "Free contexts; what was evicted from is not computed again."
+                raise CommandError(ErrorCode.KV_EXHAUSTED, message, hint) from error
             _log.info("saved context %r is opened without its pages: %s", opening.command.name, error)
             self._complete(opening)
         else:
@@ -331,7 +336,7 @@ class SaveOperations:
     def _complete(self, opening: _Opening) -> None:
         opening.sequence.operation = None
         header = opening.snapshot.header
-        event = Opened(opening.command.operation_id, tuple(opening.sequence.token_ids), header.host_state)
+        event = Opened(opening.command.operation_id, tuple(opening.sequence.token_ids), header.host_state, header.gaps)
         self._answer(opening.sequence.account, event)
 
     # ---- What all have in common ----

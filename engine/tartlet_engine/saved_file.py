@@ -16,6 +16,8 @@ from typing import IO
 import msgspec
 import torch
 
+from tartlet_engine.gaps import Gaps
+
 _LENGTH = struct.Struct("<Q")
 _NO_DIGEST = "0" * 64
 _MAX_HEADER_BYTES = 16 << 20
@@ -39,6 +41,7 @@ class SavedHeader(msgspec.Struct, frozen=True):
     created_ms: int  # since the epoch
     expires_ms: int | None
     host_state: str  # the program side's own, handed back as it was
+    gaps: Gaps = ()  # in its positions
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,12 +6,14 @@ Pure Python. The tokens of a sequence are known at once; computing them follows 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tartlet_engine import gaps as gaps_of
 from tartlet_engine.accounts import RunAccount
-from tartlet_engine.page_table import PageTable
+from tartlet_engine.gaps import Gaps
+from tartlet_engine.page_table import PageTable, SlotMoves
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,6 +28,7 @@ class Flush:
     operation_id: int | None
     target_len: int
     then: Callable[[], None] | None = None  # what follows, instead of the answer
+    is_exclusive: bool = False  # nothing else can be done with the context meanwhile, but to fork it
 
 
 @dataclass(slots=True)
@@ -46,7 +49,7 @@ class Sequence:
     token_ids: list[int] = field(default_factory=list)
     num_computed: int = 0
     page_keys: list[bytes] = field(default_factory=list)  # of its first full pages, as far as they were needed
-    is_indexable: bool = True  # whether the slot of a token is its position, as in all pages of the prefix cache
+    gaps: Gaps = ()  # in its positions, where tokens were evicted
     # float32[V] after the last token: set only while all tokens are computed. Forks share it, nobody writes to it.
     logits: Tensor | None = None
     generation: Generation | None = None
@@ -59,6 +62,20 @@ class Sequence:
     is_fresh: bool = False  # it takes part in steps (again), but has not got any further: nothing can be taken from it
     last_served_step: int = -1
     demand_order: int = 0  # grows with each sequence that begins to demand something
+
+    @property
+    def is_indexable(self) -> bool:
+        """Tell whether the slot of each token is its position, as in all pages of the prefix cache."""
+        return not self.gaps
+
+    @property
+    def next_position(self) -> int:
+        """The position of the token that is appended next."""
+        return len(self.token_ids) + gaps_of.total(self.gaps)
+
+    def positions(self, start: int, end: int) -> Iterable[int]:
+        """Return the positions of the tokens `start <= i < end`."""
+        return gaps_of.positions(self.gaps, start, end)
 
     @property
     def target_len(self) -> int:
@@ -93,6 +110,7 @@ class Sequence:
         if length < len(self.token_ids):
             del self.token_ids[length:]
             del self.page_keys[length // self.page_table.page_size :]
+            self.gaps = gaps_of.truncated(self.gaps, length)
             self.logits = None
         self.num_computed = min(self.num_computed, length)
         self.num_dropped = min(self.num_dropped, length)
@@ -101,6 +119,19 @@ class Sequence:
             flush.target_len = min(flush.target_len, length)
         if self.link is not None:
             self.link.prefix_len = min(self.link.prefix_len, length)
+
+    def evict(self, start: int, end: int) -> SlotMoves | None:
+        """Drop the tokens `start <= i < end`. All tokens must be computed, and one must follow; the others stay.
+
+        Returns the moves of keys and values to carry out at once. Raises as `PageTable.evict`, with nothing changed.
+        """
+        assert self.num_computed == len(self.token_ids) > end, f"context {self.context_id} is not computed"
+        moves = self.page_table.evict(start, end, len(self.token_ids))
+        del self.token_ids[start:end]
+        del self.page_keys[start // self.page_table.page_size :]
+        self.gaps = gaps_of.evicted(self.gaps, start, end)
+        self.num_computed = len(self.token_ids)
+        return moves
 
     def uncompute(self, num_computed: int) -> None:
         """Give back the pages of all but the first `num_computed` tokens, which stay computed. The tokens stay."""
@@ -143,6 +174,7 @@ class Sequence:
         assert self.logits is None or self.num_computed == len(self.token_ids), f"{name}: logits of another token"
         assert self.num_dropped <= len(self.token_ids), f"{name}: dropped tokens that it does not have"
         assert self.has_demand or not (self.is_waiting or self.is_fresh), f"{name}: takes part without a demand"
+        assert all(index < len(self.token_ids) for index, _ in self.gaps), f"{name}: a gap before no token"
         assert all(flush.target_len <= len(self.token_ids) for flush in self.flushes), name
         assert all(link_of.link is not None and link_of.link.source is self for link_of in self.followers), name
         if self.link is not None:

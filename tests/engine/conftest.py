@@ -30,6 +30,7 @@ from tartlet_engine.api import (
     EngineConfig,
     EngineError,
     Event,
+    EvictContext,
     Failed,
     Finished,
     FlushContext,
@@ -55,6 +56,7 @@ from tartlet_engine.batch import StepBatch
 from tartlet_engine.cache_folder import cache_folder
 from tartlet_engine.core import EngineCore
 from tartlet_engine.loading import load_engine
+from tartlet_engine.page_table import SlotMoves
 from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.swap_costs import SwapCosts
 from tartlet_engine.tokenizer import ModelTokenizer
@@ -101,7 +103,7 @@ class HashRunner:
         logits = torch.zeros(len(batch.logit_rows), VOCABULARY_SIZE)
         for row, wanted in enumerate(batch.logit_rows.tolist()):
             context = contexts[wanted]
-            assert len(context) == int(batch.positions[wanted]) + 1
+            assert len(context) == int(batch.slots[wanted]) + 1 <= int(batch.positions[wanted]) + 1
             assert context[-1] == int(batch.token_ids[wanted])
             logits[row, next_token(context)] = 5.0
         return logits
@@ -110,6 +112,15 @@ class HashRunner:
         """Each slot as an int16; -1: not written."""
         slots = [[-1 if token_id is None else token_id for token_id in self._slots[page_id]] for page_id in page_ids]
         return torch.tensor(slots, dtype=torch.int16).view(torch.uint8)
+
+    def move_slots(self, moves: SlotMoves) -> None:
+        sources = zip(moves.source_page_ids, moves.source_offsets, strict=True)
+        moved = [self._slots[page_id][offset] for page_id, offset in sources]
+        for page_id in set(moves.target_page_ids):
+            self._slots[page_id] = [None] * self._page_size
+        for page_id, offset, token_id in zip(moves.target_page_ids, moves.target_offsets, moved, strict=True):
+            assert token_id is not None, "a slot is moved that nobody has written"
+            self._slots[page_id][offset] = token_id
 
     def write_pages(self, page_ids: Sequence[int], contents: torch.Tensor) -> None:
         for page_id, slots in zip(page_ids, contents.view(torch.int16).tolist(), strict=True):
@@ -202,6 +213,11 @@ class Driver:
 
     def cancel(self, generation_id: int) -> None:
         self.do(CancelGeneration(generation_id))
+
+    def evict(self, context_id: int, start: int, end: int) -> int:
+        operation_id = next(self._ids)
+        self.do(EvictContext(context_id, operation_id, start, end))
+        return operation_id
 
     def save(self, context_id: int, name: str = "saved", **options: Any) -> int:
         operation_id = next(self._ids)
@@ -344,7 +360,7 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
             page_size=page_size,
             num_pages=num_pages,
             eos_token_ids=text.eos_token_ids,
-            features=(),
+            features=("evict",),
             dtype="float32",
             backend="cpu",
         )

@@ -202,7 +202,7 @@ def test_sequences_whose_slots_are_not_positions_stay_out(hash_engine: Any) -> N
     run_id = driver.open_run()
     for _ in range(2):
         context = driver.create(run_id, PROMPT)
-        driver.core._contexts.get(context).is_indexable = False
+        driver.core._contexts.get(context).gaps = ((1, 5),)
         driver.flush(context)
         driver.settle()
 

@@ -160,14 +160,14 @@ static const struct {
 
 int tartlet_max_queries(void) { return MAX_QUERIES; }
 
-static int first_token(int window, int64_t position)
+static int first_token(int window, int64_t slot)
 {
-    return window && position >= window ? (int)position + 1 - window : 0;
+    return window && slot >= window ? (int)slot + 1 - window : 0;
 }
 
 /* List the blocks that the item reads, and the first of the next one's. */
 static void list_blocks(const tartlet_model *model, int layer, const attention_item *item, const attention_item *next,
-                        const int64_t *positions, const attention_view *view, const uint8_t **blocks)
+                        const int64_t *slots, const attention_view *view, const uint8_t **blocks)
 {
     const size_t block_bytes = tartlet_block_bytes(model);
     const int num_pages = view->num_pages;
@@ -178,8 +178,8 @@ static void list_blocks(const tartlet_model *model, int layer, const attention_i
     }
     int next_page = 0, last_page = view->num_pages - 1;
     if (next) {
-        next_page = first_token(model->layers[layer].sliding_window, positions[next->first_row]) / PAGE_SIZE;
-        last_page = (int)positions[next->first_row] / PAGE_SIZE;
+        next_page = first_token(model->layers[layer].sliding_window, slots[next->first_row]) / PAGE_SIZE;
+        last_page = (int)slots[next->first_row] / PAGE_SIZE;
     } else {
         next = item;
         next_page = view->first_page;
@@ -192,7 +192,7 @@ static void list_blocks(const tartlet_model *model, int layer, const attention_i
 /* Compute one item. `next` is what the thread computes after it, or NULL; `queries` and `attended` are elements of all
  * rows; `capacity` is the number of scores that there is room for. */
 void tartlet_attend(const tartlet_model *model, int layer, const attention_item *item, const attention_item *next,
-                    const int64_t *positions, const void *queries, void *attended, int capacity,
+                    const int64_t *slots, const void *queries, void *attended, int capacity,
                     attention_scratch *scratch)
 {
     const int kind = tartlet_kind(model->format), dim = round_up(model->head_dim, 16);
@@ -212,13 +212,13 @@ void tartlet_attend(const tartlet_model *model, int layer, const attention_item 
         const int row = item->first_row + query / item->num_heads, head = item->first_head + query % item->num_heads;
         memcpy(gathered + i * query_bytes,
                (const uint8_t *)queries + ((size_t)row * model->num_heads + head) * query_bytes, query_bytes);
-        view.begins[i] = first_token(window, positions[row]);
-        view.ends[i] = (int)positions[row] + 1;
+        view.begins[i] = first_token(window, slots[row]);
+        view.ends[i] = (int)slots[row] + 1;
         view.output_indices[i] = row * output_row + (size_t)head * dim;
     }
     view.end = view.ends[num_queries - 1];
     view.first_page = view.begins[0] / PAGE_SIZE;
     view.num_pages = (view.end + PAGE_SIZE - 1) / PAGE_SIZE - view.first_page;
-    list_blocks(model, layer, item, next, positions, &view, scratch->blocks);
+    list_blocks(model, layer, item, next, slots, &view, scratch->blocks);
     ATTEND[choice].by_kind[kind](&view);
 }

@@ -90,7 +90,7 @@ typedef struct {
 
 int tartlet_max_queries(void);
 void tartlet_attend(const tartlet_model *model, int layer, const attention_item *item, const attention_item *next,
-                    const int64_t *positions, const void *queries, void *attended, int capacity,
+                    const int64_t *slots, const void *queries, void *attended, int capacity,
                     attention_scratch *scratch);
 
 #endif

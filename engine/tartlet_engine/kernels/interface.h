@@ -60,7 +60,8 @@ typedef struct {
     int num_segments;
     int num_logit_rows;
     const int64_t *token_ids;  /* [T] */
-    const int64_t *positions;  /* [T] */
+    const int64_t *positions;  /* [T]: by which heads are rotated */
+    const int64_t *slots;      /* [T]: the row's place in its sequence; it sees what lies there and before */
     const int64_t *page_ids;   /* [T]: where the row's key and value go */
     const int64_t *offsets;    /* [T]: the slot in that page */
     const int64_t *logit_rows; /* [R] */

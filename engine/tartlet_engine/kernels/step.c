@@ -134,7 +134,7 @@ static int list_items(const tartlet_model *model, const tartlet_step *step, atte
 
 static int64_t item_cost(const step_run *run, const attention_item *item)
 {
-    return run->step->positions[item->first_row + item->num_rows - 1] / PAGE_SIZE + 2;
+    return run->step->slots[item->first_row + item->num_rows - 1] / PAGE_SIZE + 2;
 }
 
 /* Attend to this thread's items: consecutive ones, of about the same cost as every other thread's. */
@@ -152,7 +152,7 @@ static void attend_part(step_run *run, int layer, thread_part part)
         cost += item_cost(run, &items[i]);
     }
     for (int i = first; i < end; i++)
-        tartlet_attend(run->model, layer, &items[i], i + 1 < end ? &items[i + 1] : NULL, run->step->positions,
+        tartlet_attend(run->model, layer, &items[i], i + 1 < end ? &items[i + 1] : NULL, run->step->slots,
                        run->memory.queries, run->memory.attended, round_up(run->capacity, PAGE_SIZE),
                        &run->memory.threads[part.index].attention);
 }

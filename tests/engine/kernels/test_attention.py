@@ -57,7 +57,12 @@ class Attention:
         kept = ffi.new("tartlet_segment[]", entries)
         step = ffi.new("tartlet_step *")
         step.num_rows, step.num_segments, step.segments = len(positions), len(segments), kept
-        for name, tensor in (("positions", positions), ("page_ids", page_ids), ("offsets", offsets)):
+        for name, tensor in (
+            ("positions", positions),
+            ("slots", positions),
+            ("page_ids", page_ids),
+            ("offsets", offsets),
+        ):
             setattr(step, name, pointer(self.kernels, "int64_t *", tensor))
         context_len = int(positions.max()) + 1
         workspace = huge_zeros(lib.tartlet_workspace_bytes(self.model, len(positions), context_len, 1))
