@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tartlet_engine.kv_cache import KvCache, LayerShape, default_num_pages, page_bytes
-from tartlet_engine.page_table import PageCopy
+from tartlet_engine.page_table import PageCopy, SlotMoves
 
 CPU = torch.device("cpu")
 SHAPES = [LayerShape(2, 8, 4), LayerShape(1, 8, 8)]
@@ -64,3 +64,20 @@ def test_default_size_is_bounded_by_memory_and_by_use() -> None:
     """Small pages: as many as 64 full contexts need. Huge ones: what fits, at least one."""
     assert default_num_pages(1, 16, 100, CPU) == 64 * 7
     assert default_num_pages(1 << 60, 16, 100, CPU) == 1
+
+
+def test_tokens_move_between_pages() -> None:
+    """Keys and values of the tokens are in their new slots, in all layers, and the rest of those pages is zero."""
+    cache = KvCache([LayerShape(2, 3, 5)] * 2, 4, 4, torch.float32, torch.device("cpu"))
+    for tensor in (*cache.keys, *cache.values):
+        tensor.copy_(torch.randn(tensor.shape))
+    before = [tensor.clone() for tensor in (*cache.keys, *cache.values)]
+    cache.move_slots(SlotMoves([0, 1, 1], [3, 0, 2], [1, 1, 2], [0, 1, 0]))
+
+    for old, new in zip(before, (*cache.keys, *cache.values), strict=True):
+        assert torch.equal(new[1, :, 0], old[0, :, 3])
+        assert torch.equal(new[1, :, 1], old[1, :, 0])
+        assert torch.equal(new[2, :, 0], old[1, :, 2])
+        assert not new[1, :, 2:].any()
+        assert not new[2, :, 1:].any()
+        assert torch.equal(new[[0, 3]], old[[0, 3]])

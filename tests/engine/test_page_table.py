@@ -158,3 +158,46 @@ def test_without_a_page_for_a_copy_an_indexed_page_is_written_in_place() -> None
 
     assert table.reserve(2, 3) is None
     assert (pool.index.find(b"key"), pool.num_held) == (None, 1)
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 4), (4, 12), (3, 7), (1, 2), (5, 18), (0, 19), (7, 7 + 8)])
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_evicting_moves_what_comes_after(start: int, end: int, is_shared: bool) -> None:
+    """Read through the moves, the pages hold the tokens that are left, in order; shared pages are not written."""
+    pool = PagePool(16, 4)
+    account = RunAccount(1, "t", None, None)
+    table, fork = PageTable(pool, account), PageTable(pool, account)
+    table.reserve(0, 20)
+    contents = {
+        (page_id, offset): 4 * index + offset for index, page_id in enumerate(table.page_ids) for offset in range(4)
+    }
+    if is_shared:
+        fork.share_prefix(table, 20)
+    kept = list(fork.page_ids)
+    moves = table.evict(start, end, 20)
+    if moves is not None:
+        assert not is_shared or not set(moves.target_page_ids) & set(kept)
+        sources = [contents[slot] for slot in zip(moves.source_page_ids, moves.source_offsets, strict=True)]
+        targets = zip(moves.target_page_ids, moves.target_offsets, strict=True)
+        contents |= dict(zip(targets, sources, strict=True))
+    left = [token for token in range(20) if not start <= token < end]
+
+    assert [contents[table.page_ids[i // 4], i % 4] for i in range(len(left))] == left
+    assert len(table.page_ids) == pool.pages_for(len(left))
+    pool.check_integrity([table.page_ids, fork.page_ids])
+    account.check_integrity([table.page_ids, fork.page_ids])
+
+
+def test_evicting_without_room_changes_nothing() -> None:
+    """Where shared pages would have to be copied and there are none, the table stays as it is."""
+    pool = PagePool(5, 4)
+    account = RunAccount(1, "t", None, None)
+    table, fork = PageTable(pool, account), PageTable(pool, account)
+    table.reserve(0, 20)
+    fork.share_prefix(table, 20)
+    before = list(table.page_ids)
+    with pytest.raises(OutOfPagesError):
+        table.evict(1, 2, 20)
+
+    assert table.page_ids == before
+    pool.check_integrity([table.page_ids, fork.page_ids])

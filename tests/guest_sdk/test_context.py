@@ -104,3 +104,19 @@ def test_times_to_live_are_checked(stub: Any, run_async: Callable[..., Any], opt
     """Before the host is asked."""
     with pytest.raises(InvalidArgument, match="ttl"):
         run_async(Model.default().context().save("name", **options))
+
+
+def test_evicting(stub: Any, run_async: Callable[..., Any]) -> None:
+    """A range goes out of the middle; `keep` works it out from both ends."""
+    context = Model.default().context()
+    context.fill("abcdefgh")
+    run_async(context.evict(1, 3))
+    assert bytes(context.tokens) == b"adefgh"
+    run_async(context.keep(first=2, last=3))
+    assert bytes(context.tokens) == b"adfgh"
+    run_async(context.keep(first=3, last=3))
+    assert bytes(context.tokens) == b"adfgh"
+
+    for attempt in (context.evict(-1, 3), context.evict(0, 1.5), context.keep(first=1, last=0)):  # type: ignore[arg-type]
+        with pytest.raises(InvalidArgument):
+            run_async(attempt)

@@ -94,6 +94,11 @@ class Context(Handle):
         """Drop the tail."""
         del self.held[length:]
 
+    def evict(self, start: int, end: int) -> int:
+        """An event, ready at once."""
+        del self.held[start:end]
+        return next(EVENTS)
+
     def save(self, name: str, options: Any) -> int:
         """An event, ready at once."""
         SAVED[name] = list(self.held)

@@ -100,6 +100,34 @@ class Context:
         handle = self._handle("truncate")
         call("Context.truncate", handle.truncate, checks.whole(length, "length", "Context.truncate"))
 
+    async def evict(self, start: int, end: int) -> None:
+        """Drop the tokens from `start` to before `end` out of the middle, and wait until that is done.
+
+        Tokens that come later do not see them, as if they were masked; what is kept stays as it was computed. They
+        still count for the context length. The last token must stay.
+
+        Raises:
+            InvalidArgument: The range is out of order, or has the last token.
+            Unsupported: The model's features do not have `evict`.
+            Unavailable: A generation runs on the context.
+            KvExhausted: There are no pages for what moves; ranges of whole pages move least.
+        """
+        name = "Context.evict"
+        span = checks.whole(start, "start", name), checks.whole(end, "end", name)
+        await event_loop.finish(call(name, self._handle("evict").evict, *span), name)
+
+    async def keep(self, *, first: int, last: int) -> None:
+        """Evict all but the first and the last tokens, if there are more.
+
+        With a few first tokens, on which models lean, and a window of last ones, a long generation costs the same for
+        each token, in time and in pages.
+        """
+        checks.whole(first, "first", "Context.keep")
+        checks.whole(last, "last", "Context.keep", 1)
+        length = len(self)
+        if length > first + last:
+            await self.evict(first, length - last)
+
     async def save(self, name: str, *, ttl: float | None = None, overwrite: bool = False) -> None:
         """Save the context under a name, for this tenant's later runs, and wait until that is done.
 

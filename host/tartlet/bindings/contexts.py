@@ -8,7 +8,7 @@ from typing import Any
 from tartlet.bindings import _saved
 from tartlet.bindings._text import process_text
 from tartlet.runtime.context import ContextState
-from tartlet.runtime.flush import start_flush
+from tartlet.runtime.flush import EvictOperation, start_flush
 from tartlet.runtime.model import ModelHandle
 from tartlet.runtime.refusal import refusal
 from tartlet.runtime.run_state import RunFiber
@@ -18,14 +18,14 @@ from tartlet_engine.api import ErrorCode
 
 
 def when_idle(context: ContextState, action: Callable[[], object]) -> object:
-    """Carry out `action`: at once, or, while a cancelled generation comes to its end, after that.
+    """Carry out `action`: at once, or, while tokens are evicted or a cancelled generation comes to its end, after that.
 
     Raises the refusal `unavailable` while a generation runs.
     """
     context.check_usable()
-    if context.generation is None:
+    if context.generation is None and context.eviction is None:
         return action()
-    if not context.generation.is_cancelled:
+    if context.generation is not None and not context.generation.is_cancelled:
         raise refusal(
             ErrorCode.UNAVAILABLE,
             "the context is busy: a generation runs on it",
@@ -82,10 +82,12 @@ def flush(fiber: RunFiber, number: int) -> object:
     return when_idle(context, lambda: start_flush(context))
 
 
-def fork(fiber: RunFiber, number: int) -> int:
+def fork(fiber: RunFiber, number: int) -> object:
     """Make a context with the same tokens, sharing the pages."""
     context = _get(fiber, number)
     context.check_usable()
+    if context.eviction is not None:
+        return when_idle(context, lambda: fiber.state.handles.add(context.fork()))
     return fiber.state.handles.add(context.fork())
 
 
@@ -103,6 +105,17 @@ def truncate(fiber: RunFiber, number: int, new_length: int) -> object:
     """Drop the tokens after the first `new_length`."""
     context = _get(fiber, number)
     return when_idle(context, lambda: context.truncate(new_length))
+
+
+def evict(fiber: RunFiber, number: int, start: int, end: int) -> object:
+    """Start to drop tokens out of the middle, and give the event that tells its end."""
+    context = _get(fiber, number)
+
+    def begin() -> int:
+        context.check_evictable(start, end)
+        return EvictOperation(context, start, end).event.number
+
+    return when_idle(context, begin)
 
 
 def save(fiber: RunFiber, number: int, name: str, options: dict[str, Any]) -> object:
@@ -136,6 +149,7 @@ INTERFACE: Mapping[str, HostFunction] = {
     "[method]context.length": length,
     "[method]context.tokens": tokens,
     "[method]context.truncate": truncate,
+    "[method]context.evict": evict,
     "[method]context.save": save,
     **_saved.FUNCTIONS,
 }

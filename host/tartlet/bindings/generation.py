@@ -69,10 +69,10 @@ def drop_generation(fiber: RunFiber, number: int) -> None:
 def _check_length(context: ContextState) -> None:
     if not context.length:
         raise invalid_argument("the context is empty", "Fill it before generating.")
-    if context.length >= context.model.info.context_len:
+    if context.num_positions >= context.model.info.context_len:
         raise refusal(
             ErrorCode.CONTEXT_OVERFLOW,
-            f"the context is full: it has {context.length:,} tokens; "
+            f"the context is full: it has had {context.num_positions:,} tokens; "
             f"{context.model.info.name} allows {context.model.info.context_len:,}",
             "Truncate the context, or begin a new one with a summary.",
         )

@@ -58,6 +58,16 @@ class ChatHistory:
         while self._marks[-1][0] > length:
             self._marks.pop()
 
+    def evict(self, start: int, end: int) -> None:
+        """Take out tokens, of which the last is not one. The messages in them still count as having been.
+
+        What was reached within the range is then reached with the first token after it.
+        """
+        moved: dict[int, ChatState] = {}
+        for length, state in self._marks:
+            moved[length if length <= start else max(start + 1, length - (end - start))] = state
+        self._marks = list(moved.items())
+
     def copy(self, length: int) -> ChatHistory:
         """The history of a fork that begins with the first `length` tokens."""
         history = ChatHistory()

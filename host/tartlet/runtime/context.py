@@ -21,7 +21,7 @@ from tartlet_engine.api import (
 )
 
 if TYPE_CHECKING:
-    from tartlet.runtime.flush import FlushOperation
+    from tartlet.runtime.flush import EvictOperation, FlushOperation
     from tartlet.runtime.generation import GenerationState
     from tartlet.runtime.model import ModelHandle
     from tartlet.runtime.run_state import RunState
@@ -40,7 +40,9 @@ class ContextState:
         self.tokens = array("I")
         self.chat = ChatHistory()
         self.generation: GenerationState | None = None
-        self.flushes: set[FlushOperation] = set()  # under way
+        self.flushes: set[FlushOperation] = set()  # under way, evictions included
+        self.eviction: EvictOperation | None = None
+        self._gaps: list[tuple[int, int]] = []  # before the token of that index so many were evicted
         self._num_inherited = 0  # tokens that a fork began with
         self._error: EngineError | None = None
         self._is_dropped = False
@@ -59,15 +61,21 @@ class ContextState:
         """One that the engine is about to open; see `restore`."""
         return cls(run, model)
 
-    def restore(self, token_ids: Sequence[int], saved_state: str) -> None:
+    def restore(self, token_ids: Sequence[int], saved_state: str, gaps: Sequence[tuple[int, int]]) -> None:
         """Take in what was saved. Raises ValueError for what another version has saved."""
         self.chat = ChatHistory.from_json(saved_state)
         self.tokens = array("I", token_ids)
+        self._gaps = list(gaps)
 
     @property
     def length(self) -> int:
         """Number of tokens."""
         return len(self.tokens)
+
+    @property
+    def num_positions(self) -> int:
+        """Positions that are taken: of its tokens, and of those evicted before them."""
+        return self.length + sum(num for _, num in self._gaps)
 
     @property
     def num_own_pages(self) -> int:
@@ -87,11 +95,12 @@ class ContextState:
         """Append tokens. Raises a refusal, with nothing appended, if there would be too many."""
         if not token_ids:
             return
-        length, info = self.length + len(token_ids), self.model.info
+        length, info = self.num_positions + len(token_ids), self.model.info
         if length > info.context_len:
+            evicted = ", evicted ones included" if self._gaps else ""
             raise refusal(
                 ErrorCode.CONTEXT_OVERFLOW,
-                f"the context would have {length:,} tokens; {info.name} allows {info.context_len:,}",
+                f"the context would have {length:,} tokens{evicted}; {info.name} allows {info.context_len:,}",
                 "Fill less, truncate the context, or begin a new one with a summary.",
             )
         self.tokens.extend(token_ids)
@@ -138,6 +147,7 @@ class ContextState:
         child.tokens = self.tokens[:]
         child._num_inherited = self.length
         child.chat = self.chat.copy(self.length)
+        child._gaps = self._gaps.copy()
         self.run.link.submit(ForkContext(self.context_id, child.context_id, self.length))
         self.run.counters.forks += 1
         return child
@@ -149,7 +159,29 @@ class ContextState:
         if length < self.length:
             del self.tokens[length:]
             self.chat.truncate(length)
+            self._gaps = [gap for gap in self._gaps if gap[0] < length]
             self.run.link.submit(TruncateContext(self.context_id, length))
+
+    def check_evictable(self, start: int, end: int) -> None:
+        """Raise a refusal unless those tokens can be evicted."""
+        if "evict" not in self.model.info.features:
+            raise refusal(ErrorCode.UNSUPPORTED, f"from contexts of {self.model.info.name} nothing can be evicted")
+        if not start <= end < max(1, self.length):
+            raise invalid_argument(
+                f"cannot evict {start:,} to {end:,} of {self.length:,} tokens, of which the last must stay",
+                "To drop the end of a context, truncate it.",
+            )
+
+    def take_out(self, start: int, end: int) -> None:
+        """Take in that the engine has evicted those tokens."""
+        num = end - start
+        if not num:
+            return
+        merged = num + sum(each for index, each in self._gaps if start <= index <= end)
+        before = [gap for gap in self._gaps if gap[0] < start]
+        self._gaps = [*before, (start, merged), *((index - num, each) for index, each in self._gaps if index > end)]
+        del self.tokens[start:end]
+        self.chat.evict(start, end)
 
     def drop(self) -> None:
         """Free it; a generation that runs on it comes to its end first, a flush ends as cancelled."""
@@ -168,14 +200,22 @@ class ContextState:
         self.generation = None
         if self._is_dropped:
             self._free()
-        actions, self._idle_actions = self._idle_actions, []
-        for action in actions:
-            action()
+        self._act()
+
+    def end_eviction(self) -> None:
+        """Note that no tokens are being evicted any more."""
+        self.eviction = None
+        self._act()
 
     def handle(self, event: Event, at_ns: int) -> None:
         """Take in that the engine could not carry out something with the context."""
         if isinstance(event, Failed):
             self._error = event.error
+
+    def _act(self) -> None:
+        actions, self._idle_actions = self._idle_actions, []
+        for action in actions:
+            action()
 
     def _free(self) -> None:
         self.run.link.unregister(self.context_id)

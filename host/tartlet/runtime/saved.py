@@ -92,7 +92,7 @@ class OpeningState:
             self._give_up(event.error)
         elif isinstance(event, Opened) and self._context is not None:
             try:
-                self._context.restore(event.token_ids, event.host_state)
+                self._context.restore(event.token_ids, event.host_state, event.gaps)
             except ValueError as error:
                 message = f"it was saved by another version of this host: {error}"
                 self._give_up(EngineError(ErrorCode.UNSUPPORTED, message, "Delete it, and save it again."))

@@ -21,6 +21,7 @@ from tartlet_engine.api import (
     EngineStats,
     ErrorCode,
     Event,
+    EvictContext,
     Failed,
     Finished,
     FinishReason,
@@ -150,6 +151,8 @@ class FakeCore:
             case CancelGeneration(generation_id):
                 if generation_id in self._generations:
                     self._generations[generation_id].is_cancelled = True
+            case EvictContext(context_id, operation_id, start, end):
+                self._evict(self._contexts[context_id], operation_id, start, end)
             case SaveContext():
                 self._save(command)
             case OpenSaved():
@@ -236,6 +239,11 @@ class FakeCore:
 
     def _flush(self, context: FakeContext, operation_id: int) -> None:
         if self._prefill(context, operation_id) and not self._is_over_limit(context.run_id):
+            self._events.append(Done(operation_id))
+
+    def _evict(self, context: FakeContext, operation_id: int, start: int, end: int) -> None:
+        if self._prefill(context, operation_id) and not self._is_over_limit(context.run_id):
+            self._pages.evict(context, start, end)
             self._events.append(Done(operation_id))
 
     def _save(self, command: SaveContext) -> None:

@@ -55,7 +55,7 @@ class FakeEngine:
             page_size=page_size,
             num_pages=num_pages,
             eos_token_ids=(END_OF_TURN,),
-            features=("chat",),
+            features=("chat", "evict"),
             dtype="float32",
             backend="fake",
         )

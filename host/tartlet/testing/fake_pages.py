@@ -65,6 +65,11 @@ class FakePages:
         self._release(context.pages[num_kept:])
         del context.pages[num_kept:]
 
+    def evict(self, context: FakeContext, start: int, end: int) -> None:
+        """Drop tokens out of the middle of a computed context, and the pages that are too many then."""
+        del context.token_ids[start:end]
+        self.truncate(context, len(context.token_ids))
+
     def num_shared(self, context: FakeContext) -> int:
         """Pages of the context that others hold too."""
         return sum(self._references[page] > 1 for page in context.pages)

@@ -207,3 +207,37 @@ def test_the_template_may_refuse_an_order_of_roles(guest: Any) -> None:
         context.fill_message(contexts.Role.USER, "a")
         return refused(context.fill_message, contexts.Role.SYSTEM, "b")
     """) == ["INVALID_ARGUMENT", "the system message must be the first"]
+
+
+def test_evicting(guest: Any) -> None:
+    """The middle goes; what is asked meanwhile waits for it; positions still count, and errors have their types."""
+    text, kept, fork, refusals, overflow = guest("""
+        model = Model.default()
+        context = model.context()
+        context.fill("abcdefghij")
+        await context.evict(2, 5)
+        text = model.detokenize(context.tokens)
+        await context.keep(first=1, last=3)
+        kept = model.detokenize(context.tokens)
+        await context.keep(first=2, last=2)
+        raw = contexts.Context.create(models.Model.open(None))
+        raw.fill("abcdef")
+        event = raw.evict(1, 3)
+        fork = raw.fork()
+        events.outcome(event)
+        fork.fill("g")
+        refusals = [refused(raw.evict, 3, 2)[0], refused(raw.evict, 0, 4)[0], refused(raw.evict, 3, 9)[0]]
+        long = model.context()
+        long.fill("x" * (model.context_length - 1))
+        await long.evict(0, 1000)
+        long.fill("y")
+        try:
+            long.fill("z")
+        except ContextOverflow as error:
+            overflow = error.message
+        return text, kept, model.detokenize(fork.tokens()), refusals, overflow
+    """)
+
+    assert (text, kept, fork) == ("abfghij", "ahij", "adefg")
+    assert refusals == ["INVALID_ARGUMENT"] * 3
+    assert "evicted ones included" in overflow

@@ -72,3 +72,24 @@ def test_a_history_as_text() -> None:
     for text in ("", "{}", "[0,[],[]]", "[1,[],[1]]", "[1,2]"):
         with pytest.raises(ValueError, match="cannot be read"):
             ChatHistory.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "cut", "expected"),
+    [
+        (0, 12, 30 - 12, ChatState(("user", "assistant", "user"), needs_cue=True)),
+        (5, 15, 6, ChatState(("user",), is_turn_open=True)),
+        (5, 15, 5, ChatState()),
+        (12, 25, 12, ChatState(("user",), needs_cue=True)),
+        (12, 25, 13, ChatState(("user", "assistant"))),
+        (12, 25, 17, ChatState(("user", "assistant", "user"), needs_cue=True)),
+    ],
+)
+def test_evicted_messages_have_been(start: int, end: int, cut: int, expected: ChatState) -> None:
+    """After an eviction the chat goes on where it was; a cut at the gap goes back to before it."""
+    history = chat_of_two_turns()
+    history.evict(start, end)
+    assert history.state == ChatState(("user", "assistant", "user"), needs_cue=True)
+
+    history.truncate(cut)
+    assert history.state == expected

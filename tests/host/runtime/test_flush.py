@@ -2,7 +2,7 @@ from typing import Any
 
 from tartlet.runtime.context import ContextState
 from tartlet.runtime.event_table import EventStatus
-from tartlet.runtime.flush import start_flush
+from tartlet.runtime.flush import EvictOperation, start_flush
 from tartlet_engine.api import ErrorCode
 
 
@@ -54,3 +54,40 @@ def test_freeing_the_context_ends_it_as_cancelled(bench: Any) -> None:
 
     assert event.status is EventStatus.READY
     assert event.error.code == ErrorCode.CANCELLED
+
+
+def test_an_eviction_takes_tokens_out(bench: Any) -> None:
+    """The host's tokens and chat change with the engine's; until then the context is as it was."""
+    run = bench.new_run()
+
+    def start() -> Any:
+        context = ContextState.create(run, bench.model)
+        context.append_message("user", [], list(range(10)))
+        context.append_message("user", [], list(range(10, 40)))
+        return context, EvictOperation(context, 5, 25), context.length
+
+    context, operation, length = bench.call(start)
+    bench.wait_until(lambda: operation.event.status is EventStatus.READY)
+
+    assert length == 40
+    assert context.tokens.tolist() == [*range(5), *range(25, 40)]
+    assert (context.num_positions, context.eviction) == (40, None)
+    bench.call(lambda: context.truncate(5))
+    assert context.num_positions == 5
+    assert context.chat.state.roles == ()
+
+
+def test_an_eviction_of_a_freed_context_is_cancelled(bench: Any) -> None:
+    """Whoever waits for it is told."""
+    run = bench.new_run()
+
+    def start() -> Any:
+        context = ContextState.create(run, bench.model)
+        context.append([1] * 100)
+        operation = EvictOperation(context, 5, 25)
+        context.drop()
+        return operation
+
+    operation = bench.call(start)
+
+    assert operation.event.error.code is ErrorCode.CANCELLED

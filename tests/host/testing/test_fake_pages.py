@@ -74,3 +74,15 @@ def test_a_wrong_account_is_noticed() -> None:
 
     with pytest.raises(AssertionError):
         pages.check([])
+
+
+def test_evicting_gives_pages_back() -> None:
+    """Pages that the remaining tokens do not need are free."""
+    pages = FakePages(12, page_size=4)
+    context = FakeContext(1, 0, list(range(10)))
+    pages.compute(context)
+    pages.evict(context, 1, 6)
+
+    assert context.token_ids == [0, 6, 7, 8, 9]
+    assert (context.num_computed, len(context.pages), pages.num_free) == (5, 2, 10)
+    pages.check([context])
