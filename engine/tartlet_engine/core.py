@@ -85,7 +85,9 @@ class EngineCore:
             self._worker,
         )
         self._handler.add(self.saves.handlers)
-        evictions = Evictions(info, runner, self._contexts, self._demands, self._handler.require_computable)
+        evictions = Evictions(
+            info, runner, self._contexts, self._demands, self._preemption, self._handler.require_computable
+        )
         self._handler.add(evictions.handlers)
 
     @property

@@ -16,6 +16,7 @@ from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import OutOfPagesError
+from tartlet_engine.preemption import Preemption
 from tartlet_engine.sequence import Sequence
 
 
@@ -28,13 +29,24 @@ class Evictions:
         runner: ModelRunner,
         contexts: ContextTable,
         demands: Demands,
+        preemption: Preemption,
         require_computable: Callable[[Sequence], None],
     ) -> None:
-        """Evict from contexts of one model; `require_computable` raises CommandError for one that can never fit."""
+        """Evict from contexts of one model.
+
+        Args:
+            info: the model's facts.
+            runner: moves keys and values.
+            contexts: all contexts.
+            demands: where flushes are begun, and events collect.
+            preemption: makes room for what moves.
+            require_computable: raises CommandError for a context that can never fit.
+        """
         self._info = info
         self._runner = runner
         self._contexts = contexts
         self._demands = demands
+        self._preemption = preemption
         self._require_computable = require_computable
         self.handlers: dict[type, Callable[[Any, int], None]] = {EvictContext: self._evict}
 
@@ -65,6 +77,8 @@ class Evictions:
         """Drop the tokens, now that all are computed."""
         if command.start < command.end:
             try:
+                sequence.operation = "evicted"  # so that nobody takes its pages to make room
+                self._make_room(sequence, command)
                 moves = sequence.evict(command.start, command.end)
             except RunLimitError as breach:
                 self._demands.stop_run(breach)
@@ -76,6 +90,17 @@ class Evictions:
                     Failed(command.operation_id, EngineError(ErrorCode.KV_EXHAUSTED, message, hint))
                 )
                 return
+            finally:
+                sequence.operation = None
             if moves is not None:
                 self._runner.move_slots(moves)
         self._demands.events.append(Done(command.operation_id))
+
+    def _make_room(self, sequence: Sequence, command: EvictContext) -> None:
+        """Bring back pages that are swapped, and make room for what moves, as far as idle contexts give it."""
+        page_table = sequence.page_table
+        if num_swapped := page_table.num_swapped:
+            self._preemption.take_from_idle(num_swapped)
+            self._preemption.bring_back(sequence)
+        *_, num_new = page_table.pages_to_evict(command.start, command.end, len(sequence.token_ids))
+        self._preemption.take_from_idle(num_new)

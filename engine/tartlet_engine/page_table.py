@@ -123,6 +123,15 @@ class PageTable:
                 self._account.hold([new_id])
                 self._account.drop([page_id])
 
+    def pages_to_evict(self, start: int, end: int, num_tokens: int) -> tuple[int, int, int]:
+        """Return which pages `evict` replaces, from the first to before the last, and with how many new ones."""
+        size, num_dropped = self._pool.page_size, end - start
+        first = start // size
+        if num_dropped % size:
+            return first, len(self.page_ids), self._pool.pages_for(num_tokens - num_dropped) - first
+        is_split = start % size > 0
+        return first, first + num_dropped // size + is_split, int(is_split)
+
     def evict(self, start: int, end: int, num_tokens: int) -> SlotMoves | None:
         """Drop the slots `start <= i < end` of `num_tokens`, with a token after them; later ones move up.
 
@@ -134,14 +143,8 @@ class PageTable:
             OutOfPagesError, RunLimitError: there are too few pages for what moves; nothing has changed.
         """
         size, num_dropped = self._pool.page_size, end - start
-        first = start // size  # the first page that does not stay as it is
         new_len = num_tokens - num_dropped
-        if num_dropped % size:
-            last, num_new = len(self.page_ids), self._pool.pages_for(new_len) - first
-        else:
-            last, num_new = first + num_dropped // size, 0
-            if start % size:
-                last, num_new = last + 1, 1
+        first, last, num_new = self.pages_to_evict(start, end, num_tokens)
         dropped = self.page_ids[first:last]
         num_lost = self._account.num_held_once(dropped)
         self._account.require_pages(num_new - num_lost)

@@ -2,7 +2,7 @@
 
 A page leaves once, whoever shares it, and comes back once: its holders find it at the same place in their page tables.
 Either its contents go to the swap space, or they are dropped, with all after them, to be computed again from the
-tokens.
+tokens. Those of contexts from which tokens were evicted are never dropped.
 """
 
 from __future__ import annotations
@@ -59,11 +59,16 @@ class Pager:
         num_tokens = sequence.num_computed - first * page_size
         num_bytes = len(page_ids) * self._pool.swap.page_bytes
         num_swapped = 0
+        lasting = self._pages_that_must_last()
         # Recomputing in other batches gives other last bits, unless the runner says that it does not.
-        if not self._runner.is_batch_invariant or self._costs.is_swap_cheaper(num_bytes, num_tokens):
+        if (
+            not lasting.isdisjoint(page_ids)
+            or not self._runner.is_batch_invariant
+            or self._costs.is_swap_cheaper(num_bytes, num_tokens)
+        ):
             num_swapped = min(len(page_ids), self._pool.swap.num_free)
-        if num_swapped < len(page_ids):
-            self._drop(page_ids[num_swapped:])
+        if dropped := [page_id for page_id in page_ids[num_swapped:] if page_id not in lasting]:
+            self._drop(dropped)
         self._swap_out(page_ids[:num_swapped])
 
     def bring_back(self, sequence: Sequence) -> None:
@@ -97,6 +102,8 @@ class Pager:
         ]
         if not others or any(other.operation is not None for other in others):
             return False  # it is kept for what is published, or read or written between steps
+        if self._pool.swap.num_free == 0 and any(other.gaps for other in others):
+            return False
         if self._pool.swap.num_free > 0:
             swapped_id = self._pool.swap.add(self.read([page_id])[0], len(others))
             for other in others:
@@ -121,6 +128,11 @@ class Pager:
     def write(self, page_ids: Pages[int], contents: torch.Tensor) -> None:
         """Write contents, uint8[len(page_ids), page_bytes], into pages of the pool."""
         self._runner.write_pages(page_ids, contents)
+
+    def _pages_that_must_last(self) -> set[int]:
+        """Return the pages of contexts from which tokens were evicted: what is left cannot be computed again."""
+        gapped = (sequence for sequence in self._contexts.sequences.values() if sequence.gaps)
+        return {page_id for sequence in gapped for page_id in sequence.page_table.page_ids}
 
     def _swap_out(self, page_ids: Pages[int]) -> None:
         if not page_ids:

@@ -125,12 +125,15 @@ class Preemption:
         self._pager.bring_back(sequence)
 
     def _held_pages(self) -> Counter[int]:
-        """The pages of all that is not idle, by how many hold them."""
+        """The pages of all that is not idle, or cannot go away, by how many hold them."""
         held = Counter(page_id for active in self._contexts.active.values() for page_id in active.page_table.page_ids)
         for sequence in self._contexts.holders_between_steps:
             held.update(sequence.page_table.page_ids)
         for page_table in self._kept.values():
             held.update(page_table.page_ids)
+        for sequence in self._contexts.sequences.values():
+            if sequence.gaps and len(sequence.page_table.page_ids) > self._pool.swap.num_free:
+                held.update(sequence.page_table.page_ids)  # they cannot be computed again
         return held
 
     def _idle(self) -> list[Sequence]:

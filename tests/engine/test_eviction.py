@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tartlet_engine.api import ErrorCode
+from tartlet_engine.swap_costs import FixedCosts
 from tartlet_engine.tiny import make_tiny_model
 
 PROMPT = list(range(10, 40))
@@ -359,3 +360,63 @@ def test_a_sliding_window_model_refuses(tiny_engine: Any, tmp_path: Path) -> Non
 
         assert "evict" not in driver.info.features
         assert driver.failure(evicting).code is ErrorCode.UNSUPPORTED
+
+
+@pytest.mark.parametrize("num_swap_pages", [0, 3, 40])
+def test_pages_of_evicted_contexts_are_swapped_and_never_computed_again(
+    hash_engine: Any, hash_text: Callable[..., list[int]], num_swap_pages: int
+) -> None:
+    """Under pressure they go to the swap space or stay; where nothing can go, others fail, and this one is whole."""
+    driver = hash_engine(num_pages=16, swap_pages=num_swap_pages, costs=FixedCosts(1.0, 0.0))
+    run = driver.open_run()
+    context = driver.create(run, PROMPT)
+    driver.evict(context, 2, 5)
+    driver.settle()
+    fork = driver.fork(context, 20)
+    others = [driver.generate(driver.create(run, [n] * 20), max_tokens=20) for n in range(100, 105)]
+    driver.settle()
+    computed = driver.runner.num_computed_tokens
+    driver.free(fork)
+    generation = driver.generate(context, max_tokens=3)
+    driver.settle()
+
+    (first,) = hash_text(PROMPT, 1)
+    assert driver.tokens(generation) == [first, *hash_text([*PROMPT[:2], *PROMPT[5:], first], 2)]
+    assert driver.runner.num_computed_tokens == computed + 2
+    failed = {failure.failed_id: failure.error.code for failure in driver.failures}
+    assert set(failed.values()) <= {ErrorCode.KV_EXHAUSTED}
+    assert (failed == {}) == (num_swap_pages == 40)
+    for n, other in zip(range(100, 105), others, strict=True):
+        tokens = driver.tokens(other)
+        assert tokens == hash_text([n] * 20, 20)[: len(tokens) if other in failed else None]
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_evicting_from_a_swapped_context(hash_engine: Any, hash_text: Callable[..., list[int]], has_room: bool) -> None:
+    """Its pages come back for it; if there is no room for them, it is refused and stays as it was."""
+    driver = hash_engine(num_pages=12, swap_pages=40, prefix_cache=False, costs=FixedCosts(0.0, 1.0))
+    run = driver.open_run()
+    context = driver.create(run, PROMPT)
+    driver.flush(context)
+    driver.settle()
+    other = driver.create(run, [100] * 44)
+    driver.flush(other)
+    driver.settle()
+    assert driver.core._contexts.get(context).page_table.num_swapped > 0
+    if has_room:
+        driver.free(other)
+    else:
+        driver.generate(other, max_tokens=2)
+    evicting = driver.evict(context, 3, 9)
+    driver.settle()
+    driver.free(other)
+    generation = driver.generate(context, max_tokens=3)
+    driver.settle()
+
+    (first,) = hash_text(PROMPT, 1)
+    if has_room:
+        assert driver.is_done(evicting)
+        assert driver.tokens(generation) == [first, *hash_text([*PROMPT[:3], *PROMPT[9:], first], 2)]
+    else:
+        assert driver.failure(evicting).code is ErrorCode.KV_EXHAUSTED
+        assert driver.tokens(generation) == hash_text(PROMPT, 3)
