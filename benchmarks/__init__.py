@@ -7,6 +7,7 @@ NAMES = (
     "programmability_tax",
     "fork",
     "prefix",
+    "fairness",
     "decode",
     "continuous_batching",
     "llama_cpp",

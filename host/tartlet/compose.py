@@ -20,6 +20,7 @@ def start_engine(
     quantize: str = "none",
     threads: int | None = None,
     kv_pages: int | None = None,
+    swap_bytes: int | None = None,
     prefix_cache: bool = True,
     progress: Progress = silent,
 ) -> EngineClient:
@@ -33,6 +34,7 @@ def start_engine(
         quantize: the format of the weights in memory: "int8", "int4" or "none".
         threads: CPU threads of a step; None for all cores.
         kv_pages: pages in the KV pool; None for as many as fit in memory.
+        swap_bytes: memory for pages that have to leave the pool for others; None for a part of what is available.
         prefix_cache: keep computed pages for prompts that begin with the same tokens.
         progress: hears of fetching, converting and loading.
 
@@ -48,6 +50,7 @@ def start_engine(
         quantize=quantize,
         threads=threads,
         kv_pages=kv_pages,
+        swap_bytes=swap_bytes,
         prefix_cache=prefix_cache,
         saved_path=str(paths.saved_folder()),
     )

@@ -55,6 +55,8 @@ class Host:
             Llama family on CPUs. Fewer bytes are read for each token, so one sequence is faster.
         threads: CPU threads of the model; None for all cores.
         kv_pages: Pages in the pool of the KV cache; None for as many as fit in memory.
+        swap_bytes: Memory for what has to leave the KV cache for others; None for a part of what is available. With 0,
+            it is computed again.
         prefix_cache: Keep computed pages, as long as nobody else needs them, for prompts that begin with the same
             tokens. Tenants do not find each other's.
         engine: An engine to use instead of loading a model, such as `tartlet.testing.FakeEngine`. It serves one host at
@@ -72,6 +74,7 @@ class Host:
         quantize: str = "none",
         threads: int | None = None,
         kv_pages: int | None = None,
+        swap_bytes: int | None = None,
         prefix_cache: bool = True,
         engine: EngineClient | None = None,
         limits: Limits | None = None,
@@ -82,6 +85,7 @@ class Host:
         arguments.check_spares(spares)
         self._model, self._dtype, self._quantize = str(model), dtype, quantize
         self._threads, self._kv_pages, self._prefix_cache = threads, kv_pages, prefix_cache
+        self._swap_bytes = swap_bytes
         self._given_engine = engine
         self._limits = Limits() if limits is None else arguments.checked_limits(limits)
         self._num_spares = spares
@@ -246,6 +250,7 @@ class Host:
             quantize=self._quantize,
             threads=self._threads,
             kv_pages=self._kv_pages,
+            swap_bytes=self._swap_bytes,
             prefix_cache=self._prefix_cache,
             progress=self._progress,
         )
