@@ -465,7 +465,8 @@ class EngineConfig(msgspec.Struct, frozen=True):
     kv_pages: int | None = None  # pages in the pool; None: by memory
     swap_bytes: int | None = None  # host memory for pages of what has to wait; None: by memory; 0: they are dropped
     page_size: int = 16  # tokens
-    max_batch_tokens: int = 512  # tokens of one step: the budget that prefill chunks and decodes share
+    # Tokens of one step: the budget that prefill chunks and decodes share. None: 512 on CPUs, 4,096 on GPUs.
+    max_batch_tokens: int | None = None
     device: str = "auto"  # "cpu", "cuda" or "auto"
     quantize: str = "none"  # weights in groups of 32: "int8", "int4" or "none"; on CPUs, for models of the Llama family
     prefix_cache: bool = True  # keep computed pages for whoever of the same tenant has the same tokens

@@ -27,6 +27,10 @@ Progress = Callable[[str, float], None]
 # Without a number from the operator, swapped pages may take this part of the memory that is available.
 SWAP_SHARE = 0.1
 
+# A step's budget of tokens, unless the configuration says otherwise: what a device takes some hundred milliseconds for,
+# at most, with models that suit it.
+_BATCH_TOKENS = {"cpu": 512, "cuda": 4096}
+
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -72,8 +76,9 @@ def _load_folder(config: EngineConfig, device: torch.device, progress: Progress 
     )
     saved = _saved_contexts(config, model)
     swap_bytes = default_swap_bytes() if config.swap_bytes is None else config.swap_bytes
+    max_batch_tokens = config.max_batch_tokens or _BATCH_TOKENS[device.type]
     core = EngineCore(
-        info, text.table, model.runner, config.max_batch_tokens, config.prefix_cache, saved, swap_bytes=swap_bytes
+        info, text.table, model.runner, max_batch_tokens, config.prefix_cache, saved, swap_bytes=swap_bytes
     )
     return LoadedEngine(core, info, text, lambda: _prepare_thread(config.threads))
 

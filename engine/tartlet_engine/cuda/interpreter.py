@@ -1,7 +1,7 @@
 """Triton's interpreter: runs the kernels on a CPU, line by line, for tests and trials without a GPU.
 
-Two faults of it are made good (Triton 3.6.0 with NumPy 2.4): it multiplies the bits of bfloat16 matrices as if they
-were whole numbers, and it cannot loop to a bound that a kernel has loaded.
+Two faults of it are made good: it multiplies the bits of bfloat16 matrices as if they were whole numbers (Triton 3.6 to
+3.8), and with NumPy 2.4 it cannot loop to a bound that a kernel has loaded (Triton 3.6).
 """
 
 from __future__ import annotations
