@@ -67,7 +67,7 @@ class EngineCore:
         pager = Pager(self._pool, self._contexts, runner, costs)
         kept = self._published.page_tables
         self._preemption = Preemption(self._pool, self._contexts, pager, max_batch_tokens, kept)
-        scheduler = Scheduler(self._pool, max_batch_tokens, self._shares, self._prefix_cache, self._preemption)
+        scheduler = Scheduler(self._pool, max_batch_tokens, self._shares, self._prefix_cache, self._preemption, costs)
         self._stepper = Stepper(
             self._contexts, self._demands, self._pool, self._shares, scheduler, runner, costs, self._prefix_cache
         )

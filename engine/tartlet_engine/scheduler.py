@@ -19,7 +19,9 @@ from tartlet_engine.pages import PagePool
 from tartlet_engine.preemption import Preemption
 from tartlet_engine.prefix_cache import PrefixCache
 from tartlet_engine.sequence import Sequence
+from tartlet_engine.step_budget import step_budget
 from tartlet_engine.step_plan import StepPlan
+from tartlet_engine.swap_costs import SwapCosts
 from tartlet_engine.turns import TenantTurns, sort_turns
 
 # While several tenants want something of a step, each takes its prompts' tokens in bites of this part of the budget.
@@ -36,6 +38,7 @@ class Scheduler:
         shares: FairShares,
         prefix_cache: PrefixCache | None = None,
         preemption: Preemption | None = None,
+        costs: SwapCosts | None = None,
     ) -> None:
         """Plan steps.
 
@@ -45,6 +48,7 @@ class Scheduler:
             shares: the tenants'.
             prefix_cache: finds pages of prompts; without it, all of them are computed.
             preemption: makes room in the pool; without it, what finds too few pages waits.
+            costs: what a token takes, so that steps that others wait for are shorter.
         """
         if max_batch_tokens < 1:
             raise ValueError(f"a step needs at least one token, got max_batch_tokens={max_batch_tokens}")
@@ -53,7 +57,8 @@ class Scheduler:
         self._shares = shares
         self._preemption = preemption
         self._admission = Admission(pool, prefix_cache, preemption)
-        self._bite = max(1, int(BITE * max_batch_tokens))
+        self._costs = costs or SwapCosts()
+        self._budget = max_batch_tokens  # of the step that is planned
 
     @property
     def max_batch_tokens(self) -> int:
@@ -72,13 +77,14 @@ class Scheduler:
         plan = StepPlan()
         self._admission.begin_step()
         tenants = sort_turns(sequences, self._max_batch_tokens)
+        self._budget = step_budget(self._max_batch_tokens, self._costs, tenants)
         self._shares.begin_step(turns.share for turns in tenants)
         # The number makes entries comparable; at the same charge, who was served longest ago goes first.
         number = itertools.count()
         heap: list[tuple[float, int, int, TenantTurns]] = []
         for turns in tenants:
             heapq.heappush(heap, (turns.charged, turns.share.last_served_step, next(number), turns))
-        while heap and plan.num_tokens < self._max_batch_tokens:
+        while heap and plan.num_tokens < self._budget:
             *_, turns = heapq.heappop(heap)
             while self._take_turn(plan, turns, step, is_alone=not heap):
                 if heap:
@@ -96,7 +102,8 @@ class Scheduler:
 
     def _take_turn(self, plan: StepPlan, turns: TenantTurns, step: int, is_alone: bool) -> bool:
         """Let a tenant take its next bite. Tells whether there was anything left that it could want."""
-        room = self._max_batch_tokens - plan.num_tokens
+        room = self._budget - plan.num_tokens
+        bite = max(1, int(BITE * self._budget))
         if room == 0 or (sequence := turns.choose()) is None:
             return False
         num_planned = plan.num_planned.get(sequence, 0)
@@ -104,7 +111,7 @@ class Scheduler:
             turns.skip()
         elif num_planned > 0 or self._admission.admit(plan, sequence, turns.is_decode):
             wanted = 1 if turns.is_decode else sequence.num_to_compute - num_planned
-            num_tokens = min(wanted, room if is_alone and not turns.has_two_lines else min(self._bite, room))
+            num_tokens = min(wanted, room if is_alone and not turns.has_two_lines else min(bite, room))
             if not turns.is_decode:
                 self._admission.claim(sequence, sequence.num_computed + num_planned, num_tokens)
             plan.add(sequence, num_tokens)

@@ -50,6 +50,11 @@ class TenantTurns:
         return bool(self._is_refused or self._decodes or self._prefills)
 
     @property
+    def num_decodes(self) -> int:
+        """Decodes that are left."""
+        return len(self._decodes)
+
+    @property
     def has_two_lines(self) -> bool:
         """Tell whether both decodes and prompts are left."""
         return bool(self._decodes and self._prefills)
