@@ -24,6 +24,7 @@ from tartlet_engine.batch import StepBatch, build_batch, order_chunks
 from tartlet_engine.generation import Generation
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
+from tartlet_engine.sampler import PendingTokens
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.step_plan import Chunk
 
@@ -83,14 +84,14 @@ class RunAhead:
         """Tell whether something has been computed that no step has taken yet."""
         return bool(self._rows)
 
-    def launch(self, generations: Seq[Generation], token_ids: torch.Tensor, num_active: int) -> None:
+    def launch(self, generations: Seq[Generation], tokens: PendingTokens, num_active: int) -> None:
         """Launch the next step of all generations, if it is certain what that would be.
 
         It is not if anybody else demands something, if penalties depend on the token, or if pages are short.
 
         Args:
             generations: those that have just been sampled, whose tokens are not read yet.
-            token_ids: int64[B], on the device: their tokens.
+            tokens: theirs.
             num_active: how many contexts demand something.
         """
         assert not self._rows, "what was launched ahead has not been taken"
@@ -105,6 +106,7 @@ class RunAhead:
                 copy = chunk.sequence.page_table.reserve(chunk.start, chunk.end)
                 assert copy is None
             batch = build_batch(chunks, (), self._pool.page_size, self._runner.device)
+            token_ids = tokens.token_ids
             order = torch.tensor([numbers[chunk.sequence] for chunk in chunks]).to(token_ids.device, non_blocking=True)
             self._logits = self._runner.forward_ahead(batch, token_ids[order])
         except Exception:

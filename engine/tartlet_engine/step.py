@@ -181,7 +181,7 @@ class Stepper:
         if logits is None or len(generations) != len(logits):
             logits = torch.stack([row for generation in generations if (row := generation.sequence.logits) is not None])
         pending = launch_sampling(logits, [generation.sampling_row for generation in generations])
-        self._ahead.launch(generations, pending.token_ids, len(self._contexts.active))
+        self._ahead.launch(generations, pending, len(self._contexts.active))
         results = pending.wait()
         for generation, result in zip(generations, results, strict=True):
             generation.note_cached(generation.prompt_len)

@@ -66,3 +66,46 @@ def test_pages_are_copied_before_they_are_written(
 
     for number, generation in enumerate(generations):
         assert driver.tokens(generation) == reference([*prompt, 100 + number], 4)
+
+
+def test_evicted_tokens_are_not_seen(cuda_engine: Callable[..., Any], tiny_engine: Callable[..., Any]) -> None:
+    """Where tokens were evicted, positions and slots part: the tokens that follow are those of attention in torch."""
+    told = []
+    for driver in (cuda_engine(page_size=4), tiny_engine(page_size=4, runner="transformers")):
+        context = driver.create(driver.open_run(), list(range(40, 61)))
+        driver.flush(context)
+        driver.settle()
+        driver.evict(context, 2, 9)
+        driver.append(context, [7, 8, 9])
+        generation = driver.generate(context, max_tokens=6)
+        driver.settle()
+        assert driver.failures == []
+        told.append(driver.tokens(generation))
+
+    assert len(told[0]) == 6
+    assert told[0] == told[1]
+
+
+def test_sampling_on_the_device_in_the_engine(
+    cuda_engine: Callable[..., Any], tiny_engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sampled, penalised and greedy generations beside each other get what the same seeds give on the CPU."""
+    from tartlet_engine import step
+    from tartlet_engine.cuda.device_sampler import launch_sampling
+
+    samplings: list[dict[str, Any]] = [
+        {"temperature": 0.9, "top_p": 0.9, "seed": 3},
+        {"temperature": 1.5, "top_k": 20, "repetition_penalty": 1.3, "seed": 4},
+        {},
+    ]
+    told = []
+    for driver in (cuda_engine(), tiny_engine(runner="transformers")):
+        if not told:
+            monkeypatch.setattr(step, "launch_sampling", launch_sampling)
+        run_id = driver.open_run()
+        generations = [driver.generate(driver.create(run_id, [9, 8, 7]), max_tokens=5, **s) for s in samplings]
+        driver.settle()
+        told.append([driver.tokens(generation) for generation in generations])
+        monkeypatch.undo()
+
+    assert told[0] == told[1]
