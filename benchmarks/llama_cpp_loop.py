@@ -31,7 +31,6 @@ class LlamaCppLoop:
 
     def __init__(self, path: Path, threads: int, num_tokens: int) -> None:
         """Load a GGUF file, and make a cache of `num_tokens` tokens that all sequences share."""
-        llama_cpp.llama_log_set(_silent, None)
         self._model = llama_cpp.llama_model_load_from_file(str(path).encode(), llama_cpp.llama_model_default_params())
         params = llama_cpp.llama_context_default_params()
         params.n_ctx, params.n_batch, params.n_ubatch = num_tokens, MAX_BATCH, MAX_BATCH
@@ -113,3 +112,6 @@ class LlamaCppLoop:
 @llama_cpp.llama_log_callback
 def _silent(_level: int, _text: bytes, _user_data: object) -> None:
     """Log nothing."""
+
+
+llama_cpp.llama_log_set(_silent, None)
