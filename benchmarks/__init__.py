@@ -8,6 +8,7 @@ NAMES = (
     "fork",
     "prefix",
     "fairness",
+    "saved",
     "decode",
     "continuous_batching",
     "llama_cpp",
