@@ -22,11 +22,11 @@ def start_engine(
     kv_pages: int | None = None,
     swap_bytes: int | None = None,
     prefix_cache: bool = True,
+    saved_path: str | Path | None = None,
+    saved_bytes: int = 1 << 30,
     progress: Progress = silent,
 ) -> EngineClient:
     """Load a model, fetching it if it is not there, and start an engine with it on a thread of its own.
-
-    Contexts that programs save are kept in `paths.saved_folder()`.
 
     Args:
         model: any name that `tartlet.models.pull` takes.
@@ -36,6 +36,8 @@ def start_engine(
         kv_pages: pages in the KV pool; None for as many as fit in memory.
         swap_bytes: memory for pages that have to leave the pool for others; None for a part of what is available.
         prefix_cache: keep computed pages for prompts that begin with the same tokens.
+        saved_path: a folder for the contexts that programs save; None for `paths.saved_folder()`.
+        saved_bytes: what those of one tenant may take.
         progress: hears of fetching, converting and loading.
 
     Raises:
@@ -52,7 +54,8 @@ def start_engine(
         kv_pages=kv_pages,
         swap_bytes=swap_bytes,
         prefix_cache=prefix_cache,
-        saved_path=str(paths.saved_folder()),
+        saved_path=str(paths.saved_folder() if saved_path is None else Path(saved_path).absolute()),
+        saved_bytes=saved_bytes,
     )
     from tartlet_engine.engine import start_engine as start
     from tartlet_engine.weights import ModelLoadError

@@ -59,6 +59,8 @@ class Host:
             it is computed again.
         prefix_cache: Keep computed pages, as long as nobody else needs them, for prompts that begin with the same
             tokens. Tenants do not find each other's.
+        saved_path: The folder for contexts that programs save; None for `saved` in `TARTLET_HOME`.
+        saved_bytes: What the saved contexts of one tenant may take.
         engine: An engine to use instead of loading a model, such as `tartlet.testing.FakeEngine`. It serves one host at
             a time, and stays the caller's to close.
         limits: What a run may use if its start does not say otherwise.
@@ -76,6 +78,8 @@ class Host:
         kv_pages: int | None = None,
         swap_bytes: int | None = None,
         prefix_cache: bool = True,
+        saved_path: str | Path | None = None,
+        saved_bytes: int = 1 << 30,
         engine: EngineClient | None = None,
         limits: Limits | None = None,
         spares: int = 2,
@@ -86,6 +90,7 @@ class Host:
         self._model, self._dtype, self._quantize = str(model), dtype, quantize
         self._threads, self._kv_pages, self._prefix_cache = threads, kv_pages, prefix_cache
         self._swap_bytes = swap_bytes
+        self._saved_path, self._saved_bytes = saved_path, saved_bytes
         self._given_engine = engine
         self._limits = Limits() if limits is None else arguments.checked_limits(limits)
         self._num_spares = spares
@@ -252,5 +257,7 @@ class Host:
             kv_pages=self._kv_pages,
             swap_bytes=self._swap_bytes,
             prefix_cache=self._prefix_cache,
+            saved_path=self._saved_path,
+            saved_bytes=self._saved_bytes,
             progress=self._progress,
         )
