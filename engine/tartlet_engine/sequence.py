@@ -131,6 +131,7 @@ class Sequence:
         del self.page_keys[start // self.page_table.page_size :]
         self.gaps = gaps_of.evicted(self.gaps, start, end)
         self.num_computed = len(self.token_ids)
+        self.num_dropped = min(self.num_dropped, self.num_computed)
         return moves
 
     def uncompute(self, num_computed: int) -> None:

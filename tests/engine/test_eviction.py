@@ -420,3 +420,73 @@ def test_evicting_from_a_swapped_context(hash_engine: Any, hash_text: Callable[.
     else:
         assert driver.failure(evicting).code is ErrorCode.KV_EXHAUSTED
         assert driver.tokens(generation) == hash_text(PROMPT, 3)
+
+
+@pytest.mark.parametrize("num_swap_pages", [0, 8, 200])
+def test_any_history_under_pressure(hash_engine: Any, hash_text: Callable[..., list[int]], num_swap_pages: int) -> None:
+    """Evicted, saved, opened, forked, cut and preempted in any order: what is not refused is right."""
+
+    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(data=st.data())
+    def check(data: st.DataObject) -> None:
+        driver = hash_engine(num_pages=24, swap_pages=num_swap_pages, max_batch_tokens=16)
+        run = driver.open_run()
+        # By context: the tokens that are left, and those that its last token saw, if that was more.
+        contexts: dict[int, tuple[list[int], list[int] | None]] = {}
+        saved: tuple[list[int], list[int] | None] | None = None
+        for number in range(data.draw(st.integers(2, 14))):
+            actions = ("create", "evict", "evict", "fork", "truncate", "generate", "save", "open", "free")
+            action = data.draw(st.sampled_from(actions)) if contexts else "create"
+            if action == "create":
+                tokens = [3 + (number * 50 + i) % 500 for i in range(data.draw(st.integers(1, 40)))]
+                contexts[driver.create(run, tokens)] = (tokens, None)
+                continue
+            context = data.draw(st.sampled_from(sorted(contexts)))
+            tokens, seen = contexts[context]
+            if action == "evict":
+                start = data.draw(st.integers(0, len(tokens) - 1))
+                end = data.draw(st.integers(start, len(tokens) - 1))
+                evicting = driver.evict(context, start, end)
+                driver.settle()
+                if driver.is_done(evicting) and start < end:
+                    contexts[context] = (tokens[:start] + tokens[end:], seen or tokens)
+            elif action == "fork":
+                length = data.draw(st.integers(1, len(tokens)))
+                contexts[driver.fork(context, length)] = (tokens[:length], seen if length == len(tokens) else None)
+            elif action == "truncate":
+                length = data.draw(st.integers(1, len(tokens)))
+                driver.truncate(context, length)
+                contexts[context] = (tokens[:length], seen if length == len(tokens) else None)
+            elif action == "save":
+                saving = driver.save(context, overwrite=True)
+                driver.settle()
+                if driver.is_done(saving):
+                    saved = contexts[context]
+            elif action == "open" and saved is not None:
+                opening, opened = driver.open_saved(run)
+                driver.settle()
+                if all(failure.failed_id != opening for failure in driver.failures):
+                    contexts[opened] = saved
+            elif action == "free":
+                driver.free(context)
+                del contexts[context]
+            elif action == "generate":
+                generation = driver.generate(context, max_tokens=3)
+                driver.settle()
+                found = driver.tokens(generation)
+                if all(failure.failed_id != generation for failure in driver.failures):
+                    first = hash_text(seen or tokens, 1)
+                    assert found == first + hash_text(tokens + first, 2)
+                    contexts[context] = (tokens + found, None)
+                else:
+                    driver.free(context)  # how far it came is not known
+                    del contexts[context]
+        driver.settle()
+        driver.core.check_integrity()
+        codes = {failure.error.code for failure in driver.failures}
+        assert codes <= {ErrorCode.KV_EXHAUSTED}
+        assert not codes or num_swap_pages < 200
+        driver.close_run(run)
+        assert driver.num_held == 0
+
+    check()
