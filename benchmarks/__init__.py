@@ -12,6 +12,7 @@ NAMES = (
     "decode",
     "continuous_batching",
     "llama_cpp",
+    "neighbours",
     "quality",
 )
 """One module each, in the order in which they run. Each has `measure(settings) -> Iterator[Row]`."""
