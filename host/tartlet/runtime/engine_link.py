@@ -26,7 +26,7 @@ from tartlet_engine.api import (
 
 _ids = itertools.count(1)  # of the process: an engine never hears an id twice, whichever hosts share it
 
-_MAX_QUIET_BATCHES = 16
+_MAX_QUIET_BATCHES = 64
 NEVER = 1 << 64
 """A time of `time.monotonic_ns` that does not come."""
 

@@ -131,11 +131,11 @@ def test_quiet_chunks_do_not_pile_up() -> None:
     wire, target = Wire(), Target()
     wire.link.register(1, target, quiet_until_ns=NEVER)
 
-    for _ in range(16):
+    for _ in range(64):
         wire.say([chunk(1)])
     wire.turn()
 
-    assert len(target.heard) == 16
+    assert len(target.heard) == 64
 
 
 def test_catching_up_takes_quiet_chunks_only() -> None:
