@@ -68,6 +68,7 @@ class ModelInfo(msgspec.Struct, frozen=True):
     features: tuple[str, ...]  # "chat": it has a chat template; "evict": tokens can be evicted
     dtype: str  # of the weights: "float32", "bfloat16", "int8", "int4"
     backend: str  # "cpu", "cuda", or "cpu (...)" with the instruction set that the fused runner's kernels use
+    adapters: tuple[str, ...] = ()  # names of the LoRA adapters that contexts can be made with
 
 
 class Sampling(msgspec.Struct, frozen=True):
@@ -143,6 +144,7 @@ class CreateContext(msgspec.Struct, frozen=True, tag=True):
 
     context_id: int
     run_id: int
+    adapter: str | None = None  # of `ModelInfo.adapters`: its tokens, and those of its forks, are computed with it
 
 
 class AppendTokens(msgspec.Struct, frozen=True, tag=True):
@@ -257,6 +259,7 @@ class PublishPrefix(msgspec.Struct, frozen=True, tag=True):
 
     prefix_id: int
     token_ids: tuple[int, ...]
+    adapter: str | None = None  # only contexts with the same one find it
 
 
 class UnpublishPrefix(msgspec.Struct, frozen=True, tag=True):
@@ -476,3 +479,5 @@ class EngineConfig(msgspec.Struct, frozen=True):
     cuda_graphs: bool = True  # on GPUs: decode steps as CUDA graphs; False: kernel by kernel
     saved_path: str | None = None  # a folder for saved contexts; None: they are kept in memory
     saved_bytes: int = 1 << 30  # that the saved contexts of one tenant may take
+    adapters: tuple[tuple[str, str], ...] = ()  # LoRA adapters: a name, and a folder in the format of PEFT
+    adapter_bytes: int = 1 << 30  # memory that all adapters together may take

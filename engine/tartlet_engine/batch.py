@@ -6,6 +6,7 @@ token (decode) come first, sorted by the pages they read, because they are compu
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,6 +45,20 @@ class PrefillSegment:
 
 
 @dataclass(frozen=True, slots=True)
+class AdapterSpan:
+    """Consecutive rows of sequences that have the same LoRA adapter."""
+
+    adapter: str
+    first_row: int
+    num_rows: int
+
+    @property
+    def rows(self) -> slice:
+        """The rows, to index with."""
+        return slice(self.first_row, self.first_row + self.num_rows)
+
+
+@dataclass(frozen=True, slots=True)
 class StepBatch:
     """One step's input. T is the number of tokens, R that of the rows whose logits are wanted."""
 
@@ -55,6 +70,7 @@ class StepBatch:
     decode_groups: tuple[DecodeGroup, ...]
     prefill_segments: tuple[PrefillSegment, ...]
     page_copies: tuple[PageCopy, ...] = ()
+    adapter_spans: tuple[AdapterSpan, ...] = ()  # of the rows that have an adapter, in order
 
     @property
     def slots(self) -> torch.Tensor:
@@ -65,10 +81,12 @@ class StepBatch:
 
 
 def order_chunks(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Return the chunks in the order of their rows: decodes by page table length, then prefills."""
+    """Return the chunks in the order of their rows: decodes by adapter and page table length, prefills by adapter."""
     decodes = [chunk for chunk in chunks if chunk.num_tokens == 1]
-    decodes.sort(key=lambda chunk: len(chunk.sequence.page_table.page_ids))
-    return decodes + [chunk for chunk in chunks if chunk.num_tokens > 1]
+    decodes.sort(key=lambda chunk: (chunk.sequence.adapter or "", len(chunk.sequence.page_table.page_ids)))
+    prefills = [chunk for chunk in chunks if chunk.num_tokens > 1]
+    prefills.sort(key=lambda chunk: chunk.sequence.adapter or "")
+    return decodes + prefills
 
 
 def build_batch(
@@ -106,18 +124,32 @@ def build_batch(
         decode_groups=tuple(_decode_groups(decodes, page_size, device)),
         prefill_segments=tuple(segments),
         page_copies=tuple(page_copies),
+        adapter_spans=tuple(_adapter_spans(chunks)),
     )
 
 
+def _adapter_spans(chunks: Sequence[Chunk]) -> list[AdapterSpan]:
+    """Put together the rows of neighbours with the same adapter."""
+    spans: list[AdapterSpan] = []
+    row = 0
+    for adapter, group in itertools.groupby(chunks, lambda chunk: chunk.sequence.adapter):
+        num_rows = sum(chunk.num_tokens for chunk in group)
+        if adapter is not None:
+            spans.append(AdapterSpan(adapter, row, num_rows))
+        row += num_rows
+    return spans
+
+
 def _decode_groups(chunks: Sequence[Chunk], page_size: int, device: torch.device) -> list[DecodeGroup]:
-    """Group decode rows whose page tables are of similar length."""
+    """Group decode rows whose page tables are of similar length, and which are sorted by that: of one adapter."""
     groups: list[DecodeGroup] = []
     first = 0
     num_pages = [-(-chunk.end // page_size) for chunk in chunks]
     while first < len(chunks):
         limit = max(SMALL_PAGE_TABLE, 2 * num_pages[first])
         last = first
-        while last + 1 < len(chunks) and num_pages[last + 1] <= limit:
+        adapter = chunks[first].sequence.adapter
+        while last + 1 < len(chunks) and num_pages[last + 1] <= limit and chunks[last + 1].sequence.adapter == adapter:
             last += 1
         longest = max(num_pages[first : last + 1])
         tables = []

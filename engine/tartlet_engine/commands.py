@@ -119,7 +119,8 @@ class CommandHandler:
         account = self.accounts.get(command.run_id)
         if account is None:
             raise CommandError(ErrorCode.NOT_FOUND, f"there is no run {command.run_id}")
-        self._contexts.create(command.context_id, account)
+        validation.check_adapter(command.adapter, self._info)
+        self._contexts.create(command.context_id, account, command.adapter)
 
     def _append(self, command: AppendTokens, arrived_ns: int) -> None:
         sequence = self._contexts.get(command.context_id)

@@ -28,10 +28,10 @@ class ContextTable:
         self.sequences: dict[int, Sequence] = {}
         self.active: dict[int, Sequence] = {}  # those with a demand, in the order in which it began
 
-    def create(self, context_id: int, account: RunAccount) -> None:
-        """Make an empty context of the run."""
+    def create(self, context_id: int, account: RunAccount, adapter: str | None = None) -> None:
+        """Make an empty context of the run, whose tokens are to be computed with an adapter or without."""
         self._require_new(context_id)
-        self.sequences[context_id] = Sequence(context_id, account, PageTable(self._pool, account))
+        self.sequences[context_id] = Sequence(context_id, account, PageTable(self._pool, account), adapter=adapter)
 
     def get(self, context_id: int) -> Sequence:
         """Return a context. Raises CommandError `not-found`."""
@@ -68,7 +68,8 @@ class ContextTable:
         self._require_new(child_id)
         self._require_no_operation(sequence)
         self._require_length(sequence, length)
-        child = Sequence(child_id, sequence.account, PageTable(self._pool, sequence.account))
+        page_table = PageTable(self._pool, sequence.account)
+        child = Sequence(child_id, sequence.account, page_table, adapter=sequence.adapter)
         child.token_ids = sequence.token_ids[:length]
         child.gaps = truncated(sequence.gaps, length)
         child.page_keys = sequence.page_keys[: length // self._pool.page_size]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from tartlet_engine.api import Command, EngineError, EngineStats, ErrorCode, Event, ModelInfo
@@ -41,6 +42,7 @@ class EngineCore:
         saved: SavedContexts | None = None,
         swap_bytes: int = 0,
         costs: SwapCosts | None = None,
+        adapter_digests: Mapping[str, str] | None = None,
     ) -> None:
         """Serve one model.
 
@@ -53,6 +55,7 @@ class EngineCore:
             saved: where contexts are saved; without it, in memory.
             swap_bytes: host memory for pages that leave the KV cache.
             costs: what swapping and computing cost; None: they are measured.
+            adapter_digests: of the adapters of `info`, which the runner holds.
         """
         costs = costs or SwapCosts()
         swap = SwapSpace(swap_bytes, page_bytes=runner.read_pages([0]).nbytes)
@@ -83,6 +86,7 @@ class EngineCore:
             self._handler.require_computable,
             self._saved,
             self._worker,
+            adapter_digests or {},
         )
         self._handler.add(self.saves.handlers)
         evictions = Evictions(

@@ -13,7 +13,9 @@ from typing import Any
 
 import torch
 
+from tartlet_engine.adapter_file import Adapter
 from tartlet_engine.batch import StepBatch
+from tartlet_engine.fused_adapter import FusedAdapter, module_sizes
 from tartlet_engine.fused_pages import PAGE_SIZE, FusedPages
 from tartlet_engine.huge_memory import huge_zeros
 from tartlet_engine.kernel_structs import ModelStruct, pointer
@@ -62,6 +64,8 @@ class FusedRunner:
         self._kernels: Kernels = kernels
         self._vocabulary_size = shape.vocabulary_size
         self._context_len = model.context_len
+        self._shape, self._format = shape, model.weight_format
+        self._adapters: dict[str, FusedAdapter] = {}
         self._num_threads = num_threads
         self._kv_pool = huge_zeros(num_pages * fused_page_bytes(shape, model.weight_format))
         self._pages = self._kv_pool.view(shape.num_layers, num_pages, -1)  # uint8
@@ -103,6 +107,9 @@ class FusedRunner:
             setattr(step, name, pointer(self._kernels, "int64_t *", getattr(batch, name)))
         step.slots = pointer(self._kernels, "int64_t *", slots)
         step.segments = segments
+        spans = [(span.first_row, span.num_rows, self._adapters[span.adapter].layers) for span in batch.adapter_spans]
+        adapter_spans = self._kernels.ffi.new("tartlet_adapter_span[]", spans)
+        step.num_adapter_spans, step.adapter_spans = len(spans), adapter_spans
         step.logits = pointer(self._kernels, "float *", logits)
         self._reserve(num_rows, int(slots.max()) + 1)
         workspace = pointer(self._kernels, "void *", self._workspace)
@@ -112,6 +119,19 @@ class FusedRunner:
     def move_slots(self, moves: SlotMoves) -> None:
         """Move keys and values of tokens: `ModelRunner.move_slots`."""
         self._slots.move(moves)
+
+    def add_adapter(self, adapter: Adapter) -> int:
+        """Hold a LoRA adapter, in float32 if the model's weights are, and else in bfloat16: `ModelRunner.add_adapter`.
+
+        A row without an adapter has the same bits as without any; one with an adapter has the same in any batch.
+        """
+        sizes = module_sizes(self._shape)
+        adapter.require_modules(sizes)
+        fused = FusedAdapter(self._kernels, adapter, self._shape, self._format, sizes)
+        self._adapters[adapter.name] = fused
+        self._model.pointer.max_rank = max(self._model.pointer.max_rank, fused.max_rank)
+        self._capacity = (0, 0)  # the workspace has no room for such a rank yet
+        return fused.num_bytes
 
     def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
         """Return the contents of pages: `ModelRunner.read_pages`."""

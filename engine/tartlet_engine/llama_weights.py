@@ -111,6 +111,20 @@ def load_weights(
     return weights
 
 
+def pad_heads(rows: torch.Tensor, shape: LlamaShape) -> torch.Tensor:
+    """Pad the rows of each head to whole vectors: from [heads * D, ...] to [heads * D padded, ...]."""
+    heads = rows.reshape(-1, shape.head_dim, *rows.shape[1:])
+    padding = (0, 0) * (heads.dim() - 2) + (0, round_up(shape.head_dim, VECTOR) - shape.head_dim)
+    return F.pad(heads, padding).flatten(0, 1)
+
+
+def interleave(parts: list[torch.Tensor]) -> torch.Tensor:
+    """Take 16 rows of gate, 16 of up, and so on, as the kernels gate them."""
+    padding = (0, 0) * (parts[0].dim() - 1) + (0, -len(parts[0]) % (2 * VECTOR))
+    grouped = [F.pad(part, padding).reshape(-1, VECTOR, *part.shape[1:]) for part in parts]
+    return torch.stack(grouped, dim=1).flatten(0, 2)
+
+
 class _Source:
     """The tensors of a folder by name, and which of them have been read."""
 
@@ -155,11 +169,9 @@ class _Loader:
     source: _Source
     arena: Arena
     padded_dim: int = field(init=False)
-    padded_mlp: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.padded_dim = round_up(self.shape.head_dim, VECTOR)
-        self.padded_mlp = round_up(self.shape.mlp_size, 2 * VECTOR)
 
     def layer(self, index: int) -> LayerWeights:
         prefix = f"model.layers.{index}"
@@ -188,34 +200,22 @@ class _Loader:
     def _qkv(self, prefix: str) -> Linear:
         weights, biases = [], []
         for part in ("q_proj", "k_proj", "v_proj"):
-            weights.append(self._pad_heads(self.source.read(f"{prefix}.{part}.weight")))
+            weights.append(pad_heads(self.source.read(f"{prefix}.{part}.weight"), self.shape))
             bias = self.source.find(f"{prefix}.{part}.bias")
             if bias is not None:
-                biases.append(self._pad_heads(bias))
+                biases.append(pad_heads(bias, self.shape))
         return self._linear(weights, biases)
-
-    def _pad_heads(self, rows: torch.Tensor) -> torch.Tensor:
-        """Pad each head's rows."""
-        heads = rows.reshape(-1, self.shape.head_dim, *rows.shape[1:])
-        padding = (0, 0) * (heads.dim() - 2) + (0, self.padded_dim - self.shape.head_dim)
-        return F.pad(heads, padding).flatten(0, 1)
 
     def _attention_output(self, name: str) -> Linear:
         columns = self.source.read(f"{name}.weight").T
         bias = self.source.find(f"{name}.bias")
-        return self._linear([self._pad_heads(columns).T], [] if bias is None else [bias])
+        return self._linear([pad_heads(columns, self.shape).T], [] if bias is None else [bias])
 
     def _gate_up(self, prefix: str) -> Linear:
         weights = [self.source.read(f"{prefix}.{part}.weight") for part in ("gate_proj", "up_proj")]
         biases = [self.source.find(f"{prefix}.{part}.bias") for part in ("gate_proj", "up_proj")]
-        bias = [self._interleave([bias for bias in biases if bias is not None])] if biases[0] is not None else []
-        return self._linear([self._interleave(weights)], bias)
-
-    def _interleave(self, parts: list[torch.Tensor]) -> torch.Tensor:
-        """Take 16 rows of gate, 16 of up, and so on."""
-        padding = (0, 0) * (parts[0].dim() - 1) + (0, self.padded_mlp - len(parts[0]))
-        grouped = [F.pad(part, padding).reshape(-1, VECTOR, *part.shape[1:]) for part in parts]
-        return torch.stack(grouped, dim=1).flatten(0, 2)
+        bias = [interleave([bias for bias in biases if bias is not None])] if biases[0] is not None else []
+        return self._linear([interleave(weights)], bias)
 
     def _down(self, name: str) -> Linear:
         bias = self.source.find(f"{name}.bias")

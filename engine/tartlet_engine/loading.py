@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,16 +12,19 @@ from typing import Any
 import psutil
 import torch
 
+from tartlet_engine.adapter_file import read_adapter
 from tartlet_engine.api import EngineConfig, ModelInfo
 from tartlet_engine.attention import ATTENTION_NAME, register_attention
 from tartlet_engine.core import EngineCore
 from tartlet_engine.fused_loading import LoadedModel, load_fused
 from tartlet_engine.kv_cache import KvCache, default_num_pages, page_bytes
 from tartlet_engine.model_fingerprint import model_fingerprint
-from tartlet_engine.model_runner import TransformersRunner, probe_layer_shapes
+from tartlet_engine.model_runner import ModelRunner, TransformersRunner, probe_layer_shapes
 from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.tokenizer import ModelTokenizer
 from tartlet_engine.weights import ModelLoadError, load_model
+
+_log = logging.getLogger("tartlet_engine")
 
 Progress = Callable[[str, float], None]
 
@@ -62,6 +66,7 @@ def load_engine(config: EngineConfig, progress: Progress | None) -> LoadedEngine
 def _load_folder(config: EngineConfig, device: torch.device, progress: Progress | None) -> LoadedEngine:
     text = ModelTokenizer(config.model_path)
     model = load_fused(config, device, progress) or _load_transformers(config, device, progress)
+    adapter_digests = _load_adapters(config, model.runner)
     info = ModelInfo(
         name=config.model_name,
         architecture=model.architecture,
@@ -73,14 +78,39 @@ def _load_folder(config: EngineConfig, device: torch.device, progress: Progress 
         features=tuple(name for name, has in (("chat", text.has_chat_template), ("evict", model.can_evict)) if has),
         dtype=model.dtype,
         backend=model.backend,
+        adapters=tuple(adapter_digests),
     )
     saved = _saved_contexts(config, model)
     swap_bytes = default_swap_bytes() if config.swap_bytes is None else config.swap_bytes
     max_batch_tokens = config.max_batch_tokens or _BATCH_TOKENS[device.type]
     core = EngineCore(
-        info, text.table, model.runner, max_batch_tokens, config.prefix_cache, saved, swap_bytes=swap_bytes
+        info,
+        text.table,
+        model.runner,
+        max_batch_tokens,
+        config.prefix_cache,
+        saved,
+        swap_bytes=swap_bytes,
+        adapter_digests=adapter_digests,
     )
     return LoadedEngine(core, info, text, lambda: _prepare_thread(config.threads))
+
+
+def _load_adapters(config: EngineConfig, runner: ModelRunner) -> dict[str, str]:
+    """Let the runner hold the adapters. Returns their digests by name. Raises ModelLoadError."""
+    digests: dict[str, str] = {}
+    num_bytes = 0
+    for name, folder in config.adapters:
+        adapter = read_adapter(name, Path(folder), config.adapter_bytes - num_bytes)
+        if name in digests:
+            raise adapter.error("there is another one of this name")
+        num_bytes += runner.add_adapter(adapter)
+        if num_bytes > config.adapter_bytes:
+            message = f"with it, adapters take {num_bytes:,} bytes; {config.adapter_bytes:,} are allowed"
+            raise adapter.error(message, "Load fewer adapters, or allow more adapter_bytes")
+        _log.info("adapter=%s modules=%d bytes_of_all=%d", name, len(adapter.modules), num_bytes)
+        digests[name] = adapter.digest
+    return digests
 
 
 def _saved_contexts(config: EngineConfig, model: LoadedModel) -> SavedContexts:
@@ -184,7 +214,7 @@ def _check_config(config: EngineConfig) -> None:
         raise ValueError(f"runner must be 'auto', 'fused', 'transformers' or 'triton', got {config.runner!r}")
     if config.device not in ("auto", "cpu", "cuda"):
         raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {config.device!r}")
-    for name in ("threads", "kv_pages", "page_size", "max_batch_tokens", "saved_bytes"):
+    for name in ("threads", "kv_pages", "page_size", "max_batch_tokens", "saved_bytes", "adapter_bytes"):
         value = getattr(config, name)
         if value is not None and not (type(value) is int and value >= 1):
             raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")

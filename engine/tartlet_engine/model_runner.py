@@ -11,10 +11,14 @@ from typing import Any, Protocol
 
 import torch
 
+from tartlet_engine.adapter_file import Adapter
 from tartlet_engine.attention import AttentionStep, PagedAttentionStep, ShapeProbe
 from tartlet_engine.batch import StepBatch
 from tartlet_engine.kv_cache import KvCache, LayerShape
+from tartlet_engine.module_adapters import ModuleAdapters
 from tartlet_engine.page_table import SlotMoves
+
+_PROBE_LEN = 3
 
 
 class ModelRunner(Protocol):
@@ -32,6 +36,13 @@ class ModelRunner(Protocol):
 
     def forward(self, batch: StepBatch) -> torch.Tensor:
         """Compute a step: keys and values go into the pages, the logits float32[R, V] are returned."""
+        ...
+
+    def add_adapter(self, adapter: Adapter) -> int:
+        """Hold a LoRA adapter, for rows whose `StepBatch.adapter_spans` name it. Returns the bytes that it takes.
+
+        Raises ModelLoadError if it does not fit the model.
+        """
         ...
 
     def move_slots(self, moves: SlotMoves) -> None:
@@ -56,6 +67,7 @@ class TransformersRunner:
         """Run `model` over the pages of `kv_cache`, which must have the layers that `probe_layer_shapes` found."""
         self._model = model
         self._kv_cache = kv_cache
+        self._adapters = ModuleAdapters(model)
         self.device = kv_cache.keys[0].device
 
     @torch.inference_mode()
@@ -65,7 +77,13 @@ class TransformersRunner:
         # A page has a new owner when its first slot is written: what is kept of a page always begins with that slot.
         self._kv_cache.clear_pages(batch.page_ids[batch.offsets == 0])
         step = PagedAttentionStep(batch, self._kv_cache)
-        return model_forward(self._model, batch.token_ids, batch.positions, batch.logit_rows, step)
+        with self._adapters.on(batch.adapter_spans):
+            return model_forward(self._model, batch.token_ids, batch.positions, batch.logit_rows, step)
+
+    def add_adapter(self, adapter: Adapter) -> int:
+        """Hold a LoRA adapter, in the model's dtype: `ModelRunner.add_adapter`. Cost: a step of three tokens."""
+        adapter.require_modules(probe_linear_sizes(self._model))
+        return self._adapters.add(adapter)
 
     @torch.inference_mode()
     def move_slots(self, moves: SlotMoves) -> None:
@@ -103,6 +121,39 @@ def probe_layer_shapes(model: torch.nn.Module, device: torch.device) -> list[Lay
             f"{name} cannot be served: {seen} of its {num_layers} layers go through transformers' attention interface"
         )
     return [probe.layer_shapes[index] for index in range(num_layers)]
+
+
+def probe_linear_sizes(model: torch.nn.Module) -> dict[str, tuple[int, int]]:
+    """Run some tokens through the model to see which linear modules get all rows of a step: outputs and inputs by name.
+
+    The head is none of them, which gets only the rows whose logits are wanted, nor are experts, which get some each.
+    """
+    from transformers.pytorch_utils import Conv1D
+
+    sizes: dict[str, tuple[int, int]] = {}
+
+    def hook(name: str, size: tuple[int, int]) -> Any:
+        def note(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+            if inputs[0].shape == (1, _PROBE_LEN, size[1]):
+                sizes[name] = size
+
+        return note
+
+    hooks = []
+    for name, module in model.named_modules():
+        weight: Any = getattr(module, "weight", None)
+        if isinstance(module, torch.nn.Linear):
+            hooks.append(module.register_forward_pre_hook(hook(name, (weight.shape[0], weight.shape[1]))))
+        elif isinstance(module, Conv1D):  # of GPT-2, with the weight transposed
+            hooks.append(module.register_forward_pre_hook(hook(name, (weight.shape[1], weight.shape[0]))))
+    positions = torch.arange(_PROBE_LEN, device=next(model.parameters()).device)
+    try:
+        with torch.inference_mode():
+            model_forward(model, torch.zeros_like(positions), positions, positions[-1:], ShapeProbe())
+    finally:
+        for each in hooks:
+            each.remove()
+    return sizes
 
 
 def model_forward(

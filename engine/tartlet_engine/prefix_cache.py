@@ -20,7 +20,6 @@ class PrefixCache:
         """Use the index of `pool`, for sequences of one model."""
         self._pool = pool
         self._model_name = model_name
-        self._published_key = PrefixRoot(model_name, OPERATOR).key()
         self._claimed: set[bytes] = set()  # keys of the pages that this step computes
         self.max_published_pages = 0  # of the longest prefix that is published
         self.num_found_tokens = 0
@@ -123,7 +122,7 @@ class PrefixCache:
     def _find_published(self, sequence: Sequence, last: int) -> list[int]:
         """Return the first pages of the sequence, at most `last`, that are published."""
         found: list[int] = []
-        key, page_size = self._published_key, self._pool.page_size
+        key, page_size = PrefixRoot(self._model_name, OPERATOR, sequence.adapter).key(), self._pool.page_size
         for start in range(0, min(last, self.max_published_pages) * page_size, page_size):
             key = page_key(key, sequence.token_ids[start : start + page_size])
             if (page_id := self._pool.index.find(key)) is None:
@@ -133,4 +132,4 @@ class PrefixCache:
 
     def _root(self, sequence: Sequence) -> PrefixRoot:
         """Return what the sequence's keys and values depend on besides its tokens, and whose they are."""
-        return PrefixRoot(self._model_name, sequence.account.tenant)
+        return PrefixRoot(self._model_name, sequence.account.tenant, sequence.adapter)

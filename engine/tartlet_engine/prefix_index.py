@@ -21,7 +21,7 @@ class PrefixRoot:
 
     model: str
     tenant: str  # or OPERATOR, whose pages all tenants find
-    adapter: str | None = None  # there are none yet
+    adapter: str | None = None  # LoRA weights that they are computed with
 
     def key(self) -> bytes:
         """Return the key that precedes the first page's. No two roots have the same."""

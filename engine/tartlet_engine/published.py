@@ -78,6 +78,7 @@ class PublishedPrefixes:
         if command.prefix_id in self._page_keys:
             raise CommandError(ErrorCode.ALREADY_EXISTS, f"there is a prefix {command.prefix_id} already")
         validation.check_token_ids("token_ids", command.token_ids, self._info.vocabulary_size)
+        validation.check_adapter(command.adapter, self._info)
         num_pages = len(command.token_ids) // page_size
         if num_pages == 0:
             message = f"a prefix must fill a page of {page_size} tokens, got {len(command.token_ids)}"
@@ -89,7 +90,7 @@ class PublishedPrefixes:
             hint = "Publish less, or give the engine a larger KV cache (kv_pages)."
             raise CommandError(ErrorCode.KV_EXHAUSTED, f"{message}{allowed:,}", hint)
         context_id = -1 - command.prefix_id  # no client's: theirs count up from 0
-        self._contexts.create(context_id, self.account)
+        self._contexts.create(context_id, self.account, command.adapter)
         sequence = self._contexts.get(context_id)
         try:
             self._contexts.append(sequence, command.token_ids[: num_pages * page_size])

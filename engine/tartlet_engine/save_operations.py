@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,6 +90,7 @@ class SaveOperations:
         require_computable: Callable[[Sequence], None],
         store: SavedContexts,
         worker: Executor,
+        adapter_digests: Mapping[str, str],
     ) -> None:
         """Save and open contexts of one model.
 
@@ -103,6 +104,7 @@ class SaveOperations:
             require_computable: raises CommandError for a context that can never fit.
             store: where saved contexts are.
             worker: carries out what the store does, one thing after the other.
+            adapter_digests: of the adapters that contexts may have, by name.
         """
         self._info = info
         self._pager = pager
@@ -113,6 +115,7 @@ class SaveOperations:
         self._require_computable = require_computable
         self._store = store
         self._worker = worker
+        self._adapter_digests = adapter_digests
         self._flushing: dict[int, _Save] = {}  # by operation: their tokens are being computed
         self._transfers: deque[_Save | _Opening] = deque()
         self._num_in_worker = 0
@@ -278,6 +281,8 @@ class SaveOperations:
             expires_ms=None if command.ttl_ms is None else now_ms + command.ttl_ms,
             host_state=command.host_state,
             gaps=fork.gaps,
+            adapter=fork.adapter,
+            adapter_digest="" if fork.adapter is None else self._adapter_digests[fork.adapter],
         )
         token_ids = torch.tensor(fork.token_ids, dtype=torch.int32)
         logits = None if fork.logits is None else fork.logits.float().cpu()
@@ -297,6 +302,8 @@ class SaveOperations:
         sequence.token_ids, sequence.gaps = token_ids, snapshot.header.gaps
         if sequence.next_position > self._info.context_len or len(snapshot.pages) != self._pages_for(len(token_ids)):
             raise CommandError(ErrorCode.INTERNAL, f"{opening.command.name!r} does not fit the model it was saved with")
+        self._require_adapter(snapshot.header)
+        sequence.adapter = snapshot.header.adapter
         self._require_computable(sequence)
         try:
             sequence.account.require_pages(len(snapshot.pages))
@@ -314,6 +321,15 @@ class SaveOperations:
             self._complete(opening)
         else:
             self._transfers.append(opening)
+
+    def _require_adapter(self, header: SavedHeader) -> None:
+        """Raise CommandError unless the adapter that a context was saved with is there, with the same weights."""
+        if header.adapter is None or self._adapter_digests.get(header.adapter) == header.adapter_digest:
+            return
+        is_other = header.adapter in self._adapter_digests
+        what = "whose weights are others now" if is_other else "which the model has not been given"
+        message = f"{header.name!r} was saved with the adapter {header.adapter!r}, {what}"
+        raise CommandError(ErrorCode.UNSUPPORTED, message, "Serve that adapter as it was then, or fill a new context.")
 
     def _write_some(self, opening: _Opening) -> bool:
         """Write pages of a context that is opened. Tells whether nothing is left to do here."""

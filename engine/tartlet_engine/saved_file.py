@@ -42,6 +42,8 @@ class SavedHeader(msgspec.Struct, frozen=True):
     expires_ms: int | None
     host_state: str  # the program side's own, handed back as it was
     gaps: Gaps = ()  # in its positions
+    adapter: str | None = None  # the LoRA adapter that its tokens were computed with
+    adapter_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -48,6 +48,7 @@ class Sequence:
     page_table: PageTable
     token_ids: list[int] = field(default_factory=list)
     num_computed: int = 0
+    adapter: str | None = None  # LoRA weights that its tokens are computed with; the same for all forks
     page_keys: list[bytes] = field(default_factory=list)  # of its first full pages, as far as they were needed
     gaps: Gaps = ()  # in its positions, where tokens were evicted
     # float32[V] after the last token: set only while all tokens are computed. Forks share it, nobody writes to it.

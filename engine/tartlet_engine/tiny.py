@@ -1,4 +1,4 @@
-"""A tiny random model, made in a second without a download.
+"""A tiny random model, and adapters for it, made in a second without a download.
 
 For tests, for `--model tiny` and for a first look on a machine without network. It is a real causal language model
 folder (safetensors, configuration, byte-level BPE tokenizer, ChatML template) that transformers' Auto classes load; its
@@ -8,6 +8,7 @@ text is noise, but always the same noise.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,66 @@ def make_tiny_model(
     with quiet_transformers():
         model.save_pretrained(folder)
     _write_tokenizer(folder, vocabulary_size, context_len)
+    return folder
+
+
+def make_tiny_adapter(
+    folder: Path | str,
+    model_folder: Path | str,
+    *,
+    seed: int = 0,
+    rank: int = 4,
+    target_modules: Sequence[str] = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
+    **settings: Any,
+) -> Path:
+    """Write a seeded random LoRA adapter for a model into `folder`, in the format of PEFT, and return the folder.
+
+    Args:
+        folder: made if it is not there; files of the same names are replaced.
+        model_folder: the model that it is for.
+        seed: the same seed, model and rank give the same weights, on the same version of torch.
+        rank: of all modules.
+        target_modules: ends of names of the model's modules.
+        settings: further fields of `adapter_config.json`, by PEFT's names.
+
+    Cost: as `make_tiny_model`.
+    """
+    import torch
+    from safetensors.torch import save_file
+    from transformers import AutoModelForCausalLM
+
+    from tartlet_engine.weights import quiet_transformers
+
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with quiet_transformers():
+        model = AutoModelForCausalLM.from_pretrained(model_folder, dtype=torch.float32)
+    generator = torch.Generator().manual_seed(seed)
+    tensors = {}
+    for name, module in model.named_modules():
+        if name.rpartition(".")[2] not in target_modules:
+            continue
+        outputs, inputs = module.weight.shape if isinstance(module, torch.nn.Linear) else module.weight.shape[::-1]
+        # Small enough for the merged model to be as well behaved as the model, and large enough to change its text.
+        tensors[f"base_model.model.{name}.lora_A.weight"] = 0.3 * torch.randn(rank, inputs, generator=generator)
+        tensors[f"base_model.model.{name}.lora_B.weight"] = 0.1 * torch.randn(outputs, rank, generator=generator)
+    save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    config = {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": "tiny",
+        "inference_mode": True,
+        "r": rank,
+        "lora_alpha": 2 * rank,
+        "lora_dropout": 0.1,
+        "bias": "none",
+        "use_rslora": False,
+        "use_dora": False,
+        "modules_to_save": None,
+        "target_modules": list(target_modules),
+        **settings,
+    }
+    (folder / "adapter_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     return folder
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tartlet_engine.api import ErrorCode, Generate, Sampling, Stop
+from tartlet_engine.api import ErrorCode, Generate, ModelInfo, Sampling, Stop
 from tartlet_engine.command_error import CommandError
 
 MAX_LOGPROBS = 20
@@ -27,6 +27,13 @@ def check_token_ids(field: str, token_ids: Sequence[int], vocabulary_size: int) 
     if token_ids and (min(token_ids) < 0 or max(token_ids) >= vocabulary_size):
         position = next(i for i, token_id in enumerate(token_ids) if not 0 <= token_id < vocabulary_size)
         _refuse(f"{field}[{position}]", token_ids[position], f"0 to {vocabulary_size - 1}")
+
+
+def check_adapter(name: str | None, info: ModelInfo) -> None:
+    """Raise CommandError `not-found`, with the names that there are, unless the model has the adapter; None is none."""
+    if name is not None and name not in info.adapters:
+        hint = f"There are: {', '.join(info.adapters)}." if info.adapters else "It was started without adapters."
+        raise CommandError(ErrorCode.NOT_FOUND, f"{info.name} has no adapter {name[:200]!r}", hint)
 
 
 def check_generate(command: Generate, vocabulary_size: int) -> None:

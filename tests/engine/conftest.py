@@ -65,14 +65,22 @@ VOCABULARY_SIZE = 512
 FIRST_PLAIN_TOKEN = 3  # below are the special tokens of the tiny tokenizer
 
 
-def next_token(token_ids: Sequence[int]) -> int:
-    """What the hash model generates after these tokens."""
-    digest = hashlib.blake2b(b",".join(b"%d" % token_id for token_id in token_ids), digest_size=8).digest()
+HASH_ADAPTERS = ("red", "blue")
+_MARK = 1024  # above every token id: slots hold it once for the first adapter, twice for the second
+
+
+def next_token(token_ids: Sequence[int], adapter: str | None = None) -> int:
+    """What the hash model generates after these tokens, with an adapter or without."""
+    salt = (adapter or "").encode()
+    digest = hashlib.blake2b(b",".join(b"%d" % token_id for token_id in token_ids), digest_size=8, salt=salt).digest()
     return FIRST_PLAIN_TOKEN + int.from_bytes(digest, "big") % (VOCABULARY_SIZE - FIRST_PLAIN_TOKEN)
 
 
 class HashRunner:
-    """A model runner whose pages hold token ids, and whose logits are a hash of the tokens that a row can see."""
+    """A model runner whose pages hold token ids, and whose logits are a hash of the tokens that a row can see.
+
+    A slot also knows which adapter its token was computed with, and no row may see a token of another one.
+    """
 
     def __init__(self, num_pages: int, page_size: int, max_batch_tokens: int) -> None:
         self.device = torch.device("cpu")
@@ -97,15 +105,20 @@ class HashRunner:
             self._slots[copy.target_page_id] = content
         written = list(zip(batch.page_ids.tolist(), batch.offsets.tolist(), strict=True))
         assert len(set(written)) == num_tokens, "two tokens of one step go into the same slot"
-        for (page_id, offset), token_id in zip(written, batch.token_ids.tolist(), strict=True):
-            self._slots[page_id][offset] = token_id
+        adapters: list[str | None] = [None] * num_tokens
+        for span in batch.adapter_spans:
+            adapters[span.rows] = [span.adapter] * span.num_rows
+        marks = [_MARK * (0 if adapter is None else 1 + HASH_ADAPTERS.index(adapter)) for adapter in adapters]
+        for (page_id, offset), token_id, mark in zip(written, batch.token_ids.tolist(), marks, strict=True):
+            self._slots[page_id][offset] = token_id + mark
         contexts = self._visible_tokens(batch)
         logits = torch.zeros(len(batch.logit_rows), VOCABULARY_SIZE)
         for row, wanted in enumerate(batch.logit_rows.tolist()):
-            context = contexts[wanted]
+            context = [token_id - marks[wanted] for token_id in contexts[wanted]]
+            assert all(0 <= token_id < _MARK for token_id in context), "a row sees a token of another adapter"
             assert len(context) == int(batch.slots[wanted]) + 1 <= int(batch.positions[wanted]) + 1
             assert context[-1] == int(batch.token_ids[wanted])
-            logits[row, next_token(context)] = 5.0
+            logits[row, next_token(context, adapters[wanted])] = 5.0
         return logits
 
     def read_pages(self, page_ids: Sequence[int]) -> torch.Tensor:
@@ -179,9 +192,9 @@ class Driver:
         self.do(OpenRun(run_id, **limits))
         return run_id
 
-    def create(self, run_id: int, token_ids: Sequence[int] = ()) -> int:
+    def create(self, run_id: int, token_ids: Sequence[int] = (), adapter: str | None = None) -> int:
         context_id = next(self._ids)
-        self.do(CreateContext(context_id, run_id))
+        self.do(CreateContext(context_id, run_id, adapter))
         if token_ids:
             self.append(context_id, token_ids)
         return context_id
@@ -251,9 +264,9 @@ class Driver:
     def free(self, context_id: int) -> None:
         self.do(FreeContext(context_id))
 
-    def publish(self, token_ids: Sequence[int]) -> int:
+    def publish(self, token_ids: Sequence[int], adapter: str | None = None) -> int:
         prefix_id = next(self._ids)
-        self.do(PublishPrefix(prefix_id, tuple(token_ids)))
+        self.do(PublishPrefix(prefix_id, tuple(token_ids), adapter))
         return prefix_id
 
     def unpublish(self, prefix_id: int) -> None:
@@ -363,10 +376,12 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
             features=("evict",),
             dtype="float32",
             backend="cpu",
+            adapters=HASH_ADAPTERS,
         )
         runner = (AheadHashRunner if runs_ahead else HashRunner)(num_pages, page_size, max_batch_tokens)
         swap_bytes = swap_pages * runner.read_pages([0]).nbytes
-        core = EngineCore(info, text.table, runner, max_batch_tokens, prefix_cache, saved, swap_bytes, costs)
+        digests = {name: f"digest of {name}" for name in HASH_ADAPTERS}
+        core = EngineCore(info, text.table, runner, max_batch_tokens, prefix_cache, saved, swap_bytes, costs, digests)
         drivers.append(Driver(core, info, runner))
         return drivers[-1]
 
@@ -377,13 +392,13 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
 
 
 @pytest.fixture
-def hash_text(tiny_folder: Path) -> Callable[[Sequence[int], int], list[int]]:
+def hash_text(tiny_folder: Path) -> Callable[..., list[int]]:
     """What the hash model generates after some tokens, without any engine."""
 
-    def generate(token_ids: Sequence[int], count: int) -> list[int]:
+    def generate(token_ids: Sequence[int], count: int, adapter: str | None = None) -> list[int]:
         all_ids = list(token_ids)
         for _ in range(count):
-            all_ids.append(next_token(all_ids))
+            all_ids.append(next_token(all_ids, adapter))
         return all_ids[len(token_ids) :]
 
     return generate

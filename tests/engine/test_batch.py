@@ -14,9 +14,10 @@ from tartlet_engine.step_plan import Chunk
 CPU = torch.device("cpu")
 
 
-def make_chunk(pool: PagePool, length: int, start: int, num_tokens: int) -> Chunk:
+def make_chunk(pool: PagePool, length: int, start: int, num_tokens: int, adapter: str | None = None) -> Chunk:
     account = RunAccount(1, "local", None, None)
     sequence = Sequence(length, account, PageTable(pool, account), [1000 * length + i for i in range(length)])
+    sequence.adapter = adapter
     sequence.page_table.reserve(0, start + num_tokens)
     return Chunk(sequence, start, num_tokens)
 
@@ -76,3 +77,16 @@ def test_short_decodes_are_not_padded_to_a_long_one() -> None:
 
     assert [group.context_lens.tolist() for group in groups] == [[5, 8, 40], [900, 1600]]
     assert [group.first_row for group in groups] == [0, 3]
+
+
+def test_rows_with_one_adapter_are_neighbours() -> None:
+    """Among the decodes and among the prefills; no group of decodes has two adapters, and those without come first."""
+    pool = PagePool(100, page_size=4)
+    shapes = [(9, 2, 3, "b"), (6, 5, 1, "a"), (7, 4, 3, None), (3, 2, 1, None), (5, 4, 1, "b"), (30, 29, 1, "a")]
+    batch = build_batch(order_chunks([make_chunk(pool, *shape) for shape in shapes]), [], 4, CPU)
+
+    assert batch.token_ids.tolist() == [3002, 6005, 30029, 5004, 7004, 7005, 7006, 9002, 9003, 9004]
+    spans = [(span.adapter, span.first_row, span.num_rows) for span in batch.adapter_spans]
+    assert spans == [("a", 1, 2), ("b", 3, 1), ("b", 7, 3)]
+    assert [batch.token_ids[span.rows].tolist() for span in batch.adapter_spans][:2] == [[6005, 30029], [5004]]
+    assert [group.context_lens.tolist() for group in batch.decode_groups] == [[3], [6, 30], [5]]

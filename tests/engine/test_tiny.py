@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from tartlet_engine.tiny import DEFAULT_VOCABULARY_SIZE, make_tiny_model
+from tartlet_engine.tiny import DEFAULT_VOCABULARY_SIZE, make_tiny_adapter, make_tiny_model
 
 
 @pytest.mark.parametrize("architecture", ["llama", "qwen2", "qwen3", "mistral", "gemma", "gpt2"])
@@ -48,3 +49,14 @@ def test_tokenizer_fills_the_vocabulary(tiny_folder: Path) -> None:
     assert len(tokenizer) == DEFAULT_VOCABULARY_SIZE
     assert tokenizer.convert_tokens_to_ids(["<|endoftext|>", "<|im_start|>", "<|im_end|>"]) == [0, 1, 2]
     assert tokenizer.decode(tokenizer.encode("Zwölf 🍰 \x00\x7f")) == "Zwölf 🍰 \x00\x7f"
+
+
+def test_adapters_have_the_sizes_of_the_modules(tiny_folder: Path, tmp_path: Path) -> None:
+    """For each module that is named, in each layer: A from its inputs to the rank, B from there to its outputs."""
+    folder = make_tiny_adapter(tmp_path, tiny_folder, rank=3, target_modules=["k_proj"])
+    tensors = load_file(folder / "adapter_model.safetensors")
+    prefix = "base_model.model.model.layers.1.self_attn.k_proj"
+
+    assert len(tensors) == 2 * 2
+    assert tensors[f"{prefix}.lora_A.weight"].shape == (3, 64)
+    assert tensors[f"{prefix}.lora_B.weight"].shape == (32, 3)

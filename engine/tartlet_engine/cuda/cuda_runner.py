@@ -52,11 +52,14 @@ class CudaRunner(TransformersRunner):
     def _launch(self, batch: StepBatch, token_ids: torch.Tensor | None) -> torch.Tensor:
         # No page is cleared for its new owner: the kernels read no slot that the row's own sequence has not written.
         self._kv_cache.copy_pages(batch.page_copies)
-        logits = self.graphs.forward(batch, token_ids) if self.graphs is not None else None
+        # Graphs are captured without adapters, whose rows differ from step to step.
+        graphs = None if batch.adapter_spans else self.graphs
+        logits = None if graphs is None else graphs.forward(batch, token_ids)
         if logits is not None:
             return logits
         step = to_device(batch, self._compute_device)
-        return self._compute(step if token_ids is None else replace(step, token_ids=token_ids))
+        with self._adapters.on(batch.adapter_spans):
+            return self._compute(step if token_ids is None else replace(step, token_ids=token_ids))
 
     def _compute(self, step: DeviceStep) -> torch.Tensor:
         """Launch a step's kernels one by one. Returns float32[R, V]."""

@@ -66,6 +66,29 @@ void tartlet_grouped_rows(int format, int num_rows, const linear_panel *panel, c
                           const float *input_sums, const linear_output *output);
 void tartlet_sum_groups(const void *inputs, int num_inputs, float *sums);
 
+/* lora.c: the rows of a step that have adapters, in one layer, and the memory for them. */
+typedef struct {
+    const tartlet_adapter_span *spans;
+    int num_spans;
+    int num_rows; /* of the step, T */
+    int layer;
+} lora_rows;
+
+typedef struct {
+    int max_rank;
+    float *sums;      /* [T, max_rank] */
+    void *ranks;      /* elements [T, max_rank] */
+    float *gate_sums; /* [tartlet_lora_gate_rows(), N of gate and up] */
+} lora_memory;
+
+int tartlet_has_lora(const lora_rows *rows, int place);
+void tartlet_lora_down(const lora_rows *rows, int place, int kind, const void *inputs, const lora_memory *memory,
+                       thread_part part);
+void tartlet_lora_up(const lora_rows *rows, int place, int kind, int first_row, int end_row, float *outputs,
+                     const lora_memory *memory, thread_part part);
+void tartlet_lora_gate(const lora_rows *rows, const tartlet_matrix *matrix, const void *inputs, void *gated,
+                       const lora_memory *memory, float *scratch, thread_part part);
+
 /* heads.c: queries rotated and scaled, keys and values written into their pages. */
 size_t tartlet_block_bytes(const tartlet_model *model);
 uint8_t *tartlet_page_block(const tartlet_model *model, int layer, int64_t page_id, int kv_head);

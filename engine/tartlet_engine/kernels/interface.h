@@ -37,6 +37,7 @@ typedef struct {
     int num_kv_heads;
     int head_dim;
     int num_pages; /* of 16 tokens each */
+    int max_rank;  /* of all adapters, padded; 0: there are none */
     float norm_epsilon;
     float attention_scale;
     const tartlet_layer *layers;
@@ -55,10 +56,35 @@ typedef struct {
     const int64_t *page_table; /* pages of the sequence, as far as its last row reaches */
 } tartlet_segment;
 
+/* What a LoRA adapter adds to the outputs of a matrix: up (down x). Nothing, if they have no outputs. */
+typedef struct {
+    tartlet_matrix down; /* its outputs are the ranks, padded */
+    tartlet_matrix up;   /* outputs as the matrix that it adds to; the scale is in the weights */
+} tartlet_lora;
+
+enum tartlet_lora_place {
+    TARTLET_LORA_QKV = 0,
+    TARTLET_LORA_ATTENTION_OUTPUT = 1,
+    TARTLET_LORA_GATE_UP = 2,
+    TARTLET_LORA_DOWN = 3
+};
+
+typedef struct {
+    tartlet_lora loras[4]; /* by tartlet_lora_place */
+} tartlet_adapter_layer;
+
+/* Consecutive rows of sequences that have the same adapter. */
+typedef struct {
+    int first_row;
+    int num_rows;
+    const tartlet_adapter_layer *layers;
+} tartlet_adapter_span;
+
 typedef struct {
     int num_rows;
     int num_segments;
     int num_logit_rows;
+    int num_adapter_spans;
     const int64_t *token_ids;  /* [T] */
     const int64_t *positions;  /* [T]: by which heads are rotated */
     const int64_t *slots;      /* [T]: the row's place in its sequence; it sees what lies there and before */
@@ -66,6 +92,7 @@ typedef struct {
     const int64_t *offsets;    /* [T]: the slot in that page */
     const int64_t *logit_rows; /* [R] */
     const tartlet_segment *segments;
+    const tartlet_adapter_span *adapter_spans; /* in the order of their rows */
     float *logits; /* [R, N of the head] */
 } tartlet_step;
 
@@ -87,6 +114,10 @@ void tartlet_store_elements(int format, const float *values, int count, void *el
 void tartlet_multiply(const tartlet_matrix *matrix, const void *inputs, int num_rows, int mode, float *outputs,
                       void *gated, float *scratch);
 size_t tartlet_multiply_scratch_floats(const tartlet_matrix *matrix, int num_rows);
+void tartlet_multiply_adapted(const tartlet_matrix *matrix, int place, const tartlet_adapter_span *spans, int num_spans,
+                              const void *inputs, int num_rows, int mode, float *outputs, void *gated, float *scratch,
+                              int max_rank, float *sums, void *ranks, float *gate_sums);
+int tartlet_lora_gate_rows(void);
 void tartlet_embed(const tartlet_matrix *embedding, int64_t token_id, float *row);
 void tartlet_normalize(int format, const float *row, const float *weight, int size, int padded_size, float epsilon,
                        void *elements);

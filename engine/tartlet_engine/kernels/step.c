@@ -14,6 +14,7 @@ typedef struct {
     void *queries;   /* elements [T, H, D padded] */
     void *attended;  /* elements [T, H * D padded, padded]; padding is zero from the start and never written */
     void *gated;     /* elements [T, mlp padded] */
+    lora_memory lora;
     attention_item *items;
     struct {
         float *linear;
@@ -80,6 +81,11 @@ static workspace carve_workspace(const tartlet_model *model, int num_rows, int c
     memory.queries = carve(from, rows * model->num_heads * round_up(model->head_dim, 16) * element);
     memory.attended = carve(from, rows * layer->attention_output.num_inputs * element);
     memory.gated = carve(from, rows * layer->down.num_inputs * element);
+    memory.lora.max_rank = model->max_rank;
+    memory.lora.sums = carve(from, rows * model->max_rank * sizeof(float));
+    memory.lora.ranks = carve(from, rows * model->max_rank * element);
+    const size_t gate_rows = model->max_rank ? (size_t)tartlet_lora_gate_rows() : 0;
+    memory.lora.gate_sums = carve(from, gate_rows * layer->gate_up.num_outputs * sizeof(float));
     memory.items = carve(from, rows * items_per_row(model) * sizeof(attention_item));
     memory.threads = carve(from, num_threads * sizeof *memory.threads);
     for (int i = 0; i < num_threads; i++) {
@@ -192,6 +198,28 @@ static void multiply(step_run *run, const tartlet_matrix *matrix, const void *in
     tartlet_team_wait(run->team, part.index);
 }
 
+/* multiply() with all rows of the step, and what their adapters add in this layer. */
+static void multiply_adapted(step_run *run, int layer, int place, const tartlet_matrix *matrix, const void *inputs,
+                             linear_output output, thread_part part)
+{
+    const tartlet_step *step = run->step;
+    const lora_rows rows = {step->adapter_spans, step->num_adapter_spans, step->num_rows, layer};
+    if (!tartlet_has_lora(&rows, place)) {
+        multiply(run, matrix, inputs, step->num_rows, output, part);
+        return;
+    }
+    float *scratch = run->memory.threads[part.index].linear;
+    tartlet_lora_down(&rows, place, output.kind, inputs, &run->memory.lora, part);
+    tartlet_team_wait(run->team, part.index); /* every thread adds to its outputs of all rows */
+    if (output.mode == TARTLET_GATE) {
+        tartlet_lora_gate(&rows, matrix, inputs, output.gated, &run->memory.lora, scratch, part);
+    } else {
+        tartlet_linear(matrix, inputs, step->num_rows, &output, scratch, part);
+        tartlet_lora_up(&rows, place, output.kind, 0, step->num_rows, output.floats, &run->memory.lora, part);
+    }
+    tartlet_team_wait(run->team, part.index);
+}
+
 static void compute_layer(step_run *run, int index, thread_part part)
 {
     const tartlet_layer *layer = &run->model->layers[index];
@@ -203,16 +231,17 @@ static void compute_layer(step_run *run, int index, thread_part part)
 
     normalize_rows(run, layer->attention_norm, NULL, num_rows, part);
     tartlet_team_wait(run->team, part.index);
-    multiply(run, &layer->qkv, memory->normed, num_rows, to_qkv, part);
+    multiply_adapted(run, index, TARTLET_LORA_QKV, &layer->qkv, memory->normed, to_qkv, part);
     tartlet_prepare_heads(run->model, index, run->step, memory->qkv, memory->queries, part);
     tartlet_team_wait(run->team, part.index);
     attend_part(run, index, part);
     tartlet_team_wait(run->team, part.index);
-    multiply(run, &layer->attention_output, memory->attended, num_rows, to_residual, part);
+    multiply_adapted(run, index, TARTLET_LORA_ATTENTION_OUTPUT, &layer->attention_output, memory->attended,
+                     to_residual, part);
     normalize_rows(run, layer->mlp_norm, NULL, num_rows, part);
     tartlet_team_wait(run->team, part.index);
-    multiply(run, &layer->gate_up, memory->normed, num_rows, to_gated, part);
-    multiply(run, &layer->down, memory->gated, num_rows, to_residual, part);
+    multiply_adapted(run, index, TARTLET_LORA_GATE_UP, &layer->gate_up, memory->normed, to_gated, part);
+    multiply_adapted(run, index, TARTLET_LORA_DOWN, &layer->down, memory->gated, to_residual, part);
 }
 
 static void compute_part(void *argument, int thread)

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-from tartlet_engine.tiny import make_tiny_model
+from tartlet_engine.tiny import make_tiny_adapter, make_tiny_model
 
 ARCHITECTURES: dict[str, dict[str, Any]] = {
     "llama": {},
@@ -109,3 +109,34 @@ def test_sampling_on_the_device_in_the_engine(
         monkeypatch.undo()
 
     assert told[0] == told[1]
+
+
+def test_adapters_beside_graphs(
+    cuda_engine: Callable[..., Any],
+    tiny_engine: Callable[..., Any],
+    graph_backend: Any,
+    tiny_folder: Path,
+    tmp_path: Path,
+) -> None:
+    """Steps in which some row has an adapter are no graphs, others are; everybody has the reference's tokens."""
+    adapters = tuple(
+        (f"a{seed}", str(make_tiny_adapter(tmp_path / f"a{seed}", tiny_folder, seed=seed))) for seed in (1, 2)
+    )
+    prompt = list(range(20, 30))
+    tokens = []
+    num_graphs = 0
+    for engine, settings in (
+        (cuda_engine, {"graph_backend": graph_backend}),
+        (tiny_engine, {"runner": "transformers"}),
+    ):
+        driver = engine(adapters=adapters, **settings)
+        run_id = driver.open_run()
+        plain = driver.generate(driver.create(run_id, prompt), max_tokens=9)
+        adapted = [driver.generate(driver.create(run_id, prompt, name), max_tokens=4) for name, _ in adapters]
+        driver.settle()
+        tokens.append([driver.tokens(generation) for generation in (plain, *adapted)])
+        num_graphs += driver.core._stepper._runner.graphs.num_graphs if engine is cuda_engine else 0
+
+    assert tokens[0] == tokens[1]
+    assert len({tuple(each[:4]) for each in tokens[0]}) == 3
+    assert num_graphs > 0
