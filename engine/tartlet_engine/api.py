@@ -332,6 +332,7 @@ class SavedContext(msgspec.Struct, frozen=True):
     num_tokens: int
     num_bytes: int  # of the tenant's quota
     expires_in_ms: int | None  # None: it is kept until it is deleted
+    adapter: str | None = None  # that it was made with
 
 
 class SavedList(msgspec.Struct, frozen=True, tag=True):

@@ -218,6 +218,7 @@ class SaveOperations:
                     num_tokens=entry.header.num_tokens,
                     num_bytes=entry.num_bytes,
                     expires_in_ms=None if entry.header.expires_ms is None else max(0, entry.header.expires_ms - now_ms),
+                    adapter=entry.header.adapter,
                 )
                 for entry in self._store.all_of(account.tenant)
             ]

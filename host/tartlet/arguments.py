@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,20 @@ def check_spares(spares: int) -> None:
     """Refuse anything but a number from 0."""
     if type(spares) is not int or spares < 0:
         raise ConfigError(f"spares must be a whole number, not negative, got {spares!r}")
+
+
+def checked_adapters(adapters: Mapping[str, str | Path] | None) -> dict[str, Path]:
+    """The adapters' folders by name, absolute. What is in them is looked at when the model is loaded."""
+    if adapters is None:
+        return {}
+    if not isinstance(adapters, Mapping):
+        raise ConfigError(
+            f"adapters must be folders by name, got {adapters!r}", hint='Write adapters={"name": "folder"}.'
+        )
+    for name, path in adapters.items():
+        if not (isinstance(name, str) and isinstance(path, str | Path)):
+            raise ConfigError(f"adapters must be folders by name, got {name!r}: {path!r}")
+    return {name: Path(path).absolute() for name, path in adapters.items()}
 
 
 def check_name(name: str) -> None:

@@ -5,6 +5,7 @@ The imports stand inside the functions, since torch and transformers take second
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from tartlet import models, paths
@@ -24,6 +25,7 @@ def start_engine(
     prefix_cache: bool = True,
     saved_path: str | Path | None = None,
     saved_bytes: int = 1 << 30,
+    adapters: Mapping[str, Path] | None = None,
     progress: Progress = silent,
 ) -> EngineClient:
     """Load a model, fetching it if it is not there, and start an engine with it on a thread of its own.
@@ -38,6 +40,7 @@ def start_engine(
         prefix_cache: keep computed pages for prompts that begin with the same tokens.
         saved_path: a folder for the contexts that programs save; None for `paths.saved_folder()`.
         saved_bytes: what those of one tenant may take.
+        adapters: folders of LoRA adapters in the format of PEFT, by name.
         progress: hears of fetching, converting and loading.
 
     Raises:
@@ -56,6 +59,7 @@ def start_engine(
         prefix_cache=prefix_cache,
         saved_path=str(paths.saved_folder() if saved_path is None else Path(saved_path).absolute()),
         saved_bytes=saved_bytes,
+        adapters=tuple((name, str(path)) for name, path in (adapters or {}).items()),
     )
     from tartlet_engine.engine import start_engine as start
     from tartlet_engine.weights import ModelLoadError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -61,6 +61,7 @@ class Host:
             tokens. Tenants do not find each other's.
         saved_path: The folder for contexts that programs save; None for `saved` in `TARTLET_HOME`.
         saved_bytes: What the saved contexts of one tenant may take.
+        adapters: Folders of LoRA adapters in the format of PEFT, by the names that programs know them by.
         engine: An engine to use instead of loading a model, such as `tartlet.testing.FakeEngine`. It serves one host at
             a time, and stays the caller's to close.
         limits: What a run may use if its start does not say otherwise.
@@ -80,6 +81,7 @@ class Host:
         prefix_cache: bool = True,
         saved_path: str | Path | None = None,
         saved_bytes: int = 1 << 30,
+        adapters: Mapping[str, str | Path] | None = None,
         engine: EngineClient | None = None,
         limits: Limits | None = None,
         spares: int = 2,
@@ -91,6 +93,7 @@ class Host:
         self._threads, self._kv_pages, self._prefix_cache = threads, kv_pages, prefix_cache
         self._swap_bytes = swap_bytes
         self._saved_path, self._saved_bytes = saved_path, saved_bytes
+        self._adapters = arguments.checked_adapters(adapters)
         self._given_engine = engine
         self._limits = Limits() if limits is None else arguments.checked_limits(limits)
         self._num_spares = spares
@@ -212,7 +215,9 @@ class Host:
         finally:
             run.cancel()
 
-    async def publish_prefix(self, prefix: str | Sequence[int], *, role: str | None = None) -> int:
+    async def publish_prefix(
+        self, prefix: str | Sequence[int], *, role: str | None = None, adapter: str | None = None
+    ) -> int:
         """Compute the beginning of a prompt once and keep it, for every tenant's contexts that begin with it.
 
         Only whole pages of tokens are kept, up to half of the KV cache in all. Whoever can start runs can tell by the
@@ -221,18 +226,20 @@ class Host:
         Args:
             prefix: A text, or token ids of the model.
             role: The text is the first message of a chat, by this role: what `context.system(text)` fills in.
+            adapter: The one that contexts must be made with to find it.
 
         Returns:
             Its number, for `unpublish_prefix`.
 
         Raises:
-            ConfigError: It is shorter than a page or too long, or the engine has no prefix cache.
+            ConfigError: It is shorter than a page or too long, there is no such adapter, or the engine has no prefix
+                cache.
             EngineStoppedError: The engine is gone.
         """
         client = self._open().services.link.client
         text = client.text(next(iter(client.models)))
         token_ids = await asyncio.to_thread(prefix_tokens, text, prefix, role)
-        return await asyncio.wrap_future(self._open().publish_prefix(token_ids))
+        return await asyncio.wrap_future(self._open().publish_prefix(token_ids, adapter))
 
     def unpublish_prefix(self, prefix_id: int) -> None:
         """Let go of a prefix; contexts that have begun with it keep it. No effect if it is not published."""
@@ -259,5 +266,6 @@ class Host:
             prefix_cache=self._prefix_cache,
             saved_path=self._saved_path,
             saved_bytes=self._saved_bytes,
+            adapters=self._adapters,
             progress=self._progress,
         )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -122,6 +122,7 @@ class Host:
         prefix_cache: bool = True,
         saved_path: str | Path | None = None,
         saved_bytes: int = 1 << 30,
+        adapters: Mapping[str, str | Path] | None = None,
         engine: EngineClient | None = None,
         limits: Limits | None = None,
         spares: int = 2,
@@ -137,6 +138,7 @@ class Host:
             prefix_cache=prefix_cache,
             saved_path=saved_path,
             saved_bytes=saved_bytes,
+            adapters=adapters,
             engine=engine,
             limits=limits,
             spares=spares,
@@ -185,9 +187,11 @@ class Host:
         """Run a program to its end and gives its result; see `tartlet.Host.run`."""
         return self._thread.call(self._host.run(program, input, limits=limits, seed=seed))
 
-    def publish_prefix(self, prefix: str | Sequence[int], *, role: str | None = None) -> int:
+    def publish_prefix(
+        self, prefix: str | Sequence[int], *, role: str | None = None, adapter: str | None = None
+    ) -> int:
         """Compute the beginning of a prompt once and keep it; see `tartlet.Host.publish_prefix`."""
-        return self._thread.call(self._host.publish_prefix(prefix, role=role))
+        return self._thread.call(self._host.publish_prefix(prefix, role=role, adapter=adapter))
 
     def unpublish_prefix(self, prefix_id: int) -> None:
         """Let go of a prefix; see `tartlet.Host.unpublish_prefix`."""

@@ -94,7 +94,7 @@ def test_saving_and_opening(stub: Any, run_async: Callable[..., Any]) -> None:
     opened = run_async(Context.open("name", Model.default()))
 
     assert bytes(opened.tokens) == b"ab"
-    assert Context.saved() == [SavedContext("name", "stub", 2, 2, None)]
+    assert Context.saved() == [SavedContext("name", "stub", None, 2, 2, None)]
     Context.delete("name")
     assert Context.saved() == []
 

@@ -16,6 +16,7 @@ def test_a_model_knows_its_facts(stub: Any) -> None:
     assert model.info is model.info
     assert (model.name, model.context_length, model.eos_tokens) == ("stub", 1024, (0,))
     assert model.info.features == {"chat"}
+    assert model.adapters == ("polite",)
     assert [info.name for info in Model.available()] == ["stub"]
     assert repr(Model.open("stub")) == "Model('stub')"
 
@@ -32,5 +33,7 @@ def test_arguments_are_checked_before_they_cross(stub: Any) -> None:
     """A wrong type names the call and the argument."""
     with pytest.raises(InvalidArgument, match=r"Model\.open: name must be a str, not int"):
         Model.open(3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match=r"Model\.context: adapter must be a str, not int"):
+        Model.default().context(adapter=3)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match=r"Model\.detokenize: tokens must be token ids"):
         Model.default().detokenize([-1])

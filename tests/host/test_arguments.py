@@ -53,3 +53,16 @@ def test_what_json_cannot_hold(bad: Any) -> None:
     """The error says that it is the input."""
     with pytest.raises(ConfigError, match="the input cannot be written as JSON"):
         arguments.checked_json(bad)
+
+
+def test_adapters_become_absolute_paths() -> None:
+    """By name; without any, there is none."""
+    assert arguments.checked_adapters(None) == {}
+    assert arguments.checked_adapters({"a": "x", "b": Path("/y")}) == {"a": Path("x").absolute(), "b": Path("/y")}
+
+
+@pytest.mark.parametrize("bad", ["folder", ["folder"], {"a": 5}, {5: "folder"}])
+def test_what_are_no_adapters(bad: Any) -> None:
+    """Anything but folders by name."""
+    with pytest.raises(ConfigError, match="adapters must be folders by name"):
+        arguments.checked_adapters(bad)

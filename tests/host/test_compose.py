@@ -7,6 +7,7 @@ import pytest
 from tartlet import compose
 from tartlet.errors import ConfigError, ModelError
 from tartlet_engine.api import EngineStopped, Event
+from tartlet_engine.tiny import make_tiny_adapter
 
 
 def test_an_engine_starts_and_reports_on_it(tiny_folder: Path) -> None:
@@ -65,3 +66,17 @@ def test_an_engine_that_is_closed_says_so(tiny_folder: Path) -> None:
 
     (stopped,) = heard
     assert isinstance(stopped, EngineStopped)
+
+
+def test_adapters_reach_the_engine(tiny_folder: Path, tmp_path: Path) -> None:
+    """By name; a folder that holds none is a model error that names the adapter."""
+    folder = make_tiny_adapter(tmp_path / "polite", tiny_folder)
+    client = compose.start_engine(str(tiny_folder), threads=1, kv_pages=8, adapters={"polite": folder})
+    try:
+        assert client.models[str(tiny_folder)].adapters == ("polite",)
+    finally:
+        client.close()
+
+    with pytest.raises(ModelError, match="the adapter 'other' cannot be used") as caught:
+        compose.start_engine(str(tiny_folder), threads=1, kv_pages=8, adapters={"other": tmp_path})
+    assert caught.value.code == "load_failed"

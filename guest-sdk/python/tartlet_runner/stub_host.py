@@ -32,7 +32,7 @@ class Model(Handle):
 
     def info(self) -> Any:
         """Plausible facts."""
-        return wit.models.ModelInfo("stub", "Stub", 1024, 256, 16, [0], ["chat"])
+        return wit.models.ModelInfo("stub", "Stub", 1024, 256, 16, [0], ["chat"], ["polite"])
 
     def tokenize(self, text: str) -> list[int]:
         """UTF-8."""
@@ -54,8 +54,8 @@ class Context(Handle):
         self.held = list(tokens or ())
 
     @classmethod
-    def create(cls, model: Model) -> Context:
-        """Make an empty one."""
+    def create(cls, model: Model, adapter: str | None) -> Context:
+        """Make an empty one, whatever the adapter."""
         return cls()
 
     def fill(self, text: str) -> None:
@@ -158,7 +158,9 @@ SAVED: dict[str, list[int]] = {}
 REPLACED: dict[str, dict[str, Any]] = {
     "contexts": {
         "Context": Context,
-        "list_saved": lambda: [wit.contexts.SavedContext(n, "stub", len(t), len(t), None) for n, t in SAVED.items()],
+        "list_saved": lambda: [
+            wit.contexts.SavedContext(n, "stub", None, len(t), len(t), None) for n, t in SAVED.items()
+        ],
         "delete_saved": lambda name: SAVED.pop(name, None),
     },
     "events": {

@@ -36,6 +36,8 @@ class SavedContext:
     """What `Context.open` takes."""
     model: str
     """The name of the model that it was saved with."""
+    adapter: str | None
+    """The name of the adapter that it was made with."""
     tokens: int
     """Number of tokens."""
     bytes: int
@@ -158,7 +160,7 @@ class Context:
 
         Raises:
             NotFound: There is none by that name, or its file is damaged.
-            Unsupported: It was saved with another model.
+            Unsupported: It was saved with another model, or with an adapter that is not there or is another one now.
         """
         checks.text(name, "name", "Context.open")
         handle = call("Context.open", wit.models.Model.open, None) if model is None else model._handle
@@ -173,6 +175,7 @@ class Context:
             SavedContext(
                 name=each.name,
                 model=each.model,
+                adapter=each.adapter,
                 tokens=each.tokens,
                 bytes=each.bytes,
                 expires_in=None if each.expires_in_ns is None else each.expires_in_ns / 1e9,

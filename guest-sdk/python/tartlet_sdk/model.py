@@ -33,6 +33,8 @@ class ModelInfo:
     """The tokens that end a turn or a text; each ends a generation unless told otherwise."""
     features: frozenset[str]
     """What the model can do beyond plain text, for example `chat`."""
+    adapters: tuple[str, ...]
+    """The names of the LoRA adapters that contexts can be made with."""
 
 
 class Model:
@@ -76,9 +78,22 @@ class Model:
         """The tokens that end a turn or a text."""
         return self.info.eos_tokens
 
-    def context(self) -> Context:
-        """Make an empty context."""
-        return Context(call("Model.context", wit.contexts.Context.create, self._handle))
+    @property
+    def adapters(self) -> tuple[str, ...]:
+        """The names of the LoRA adapters that contexts can be made with."""
+        return self.info.adapters
+
+    def context(self, *, adapter: str | None = None) -> Context:
+        """Make an empty context.
+
+        Args:
+            adapter: One of `adapters`: what the context and its forks compute is as if it were merged into the model.
+
+        Raises `NotFound` for another name, and names those that there are.
+        """
+        if adapter is not None:
+            checks.text(adapter, "adapter", "Model.context")
+        return Context(call("Model.context", wit.contexts.Context.create, self._handle, adapter))
 
     def tokenize(self, text: str) -> list[int]:
         """Token ids of a text. Special tokens that are written out in it become their ids."""
@@ -107,4 +122,5 @@ def _info(info: wit_models.ModelInfo) -> ModelInfo:
         page_size=info.page_size,
         eos_tokens=tuple(info.eos_tokens),
         features=frozenset(info.features),
+        adapters=tuple(info.adapters),
     )

@@ -74,6 +74,7 @@ def _record(context: SavedContext) -> dict[str, object]:
     return {
         "name": context.name,
         "model": context.model,
+        "adapter": context.adapter,
         "tokens": context.num_tokens,
         "bytes": context.num_bytes,
         "expires-in-ns": None if context.expires_in_ms is None else context.expires_in_ms * 1_000_000,

@@ -35,10 +35,13 @@ def when_idle(context: ContextState, action: Callable[[], object]) -> object:
     return SUSPEND
 
 
-def create(fiber: RunFiber, model: int) -> int:
-    """Make an empty context."""
+def create(fiber: RunFiber, model: int, adapter: str | None) -> int:
+    """Make an empty context, with an adapter or without."""
     run = fiber.state
-    return run.handles.add(ContextState.create(run, run.handles.get(model, ModelHandle)))
+    handle = run.handles.get(model, ModelHandle)
+    if adapter is not None:
+        handle.check_adapter(adapter)
+    return run.handles.add(ContextState.create(run, handle, adapter))
 
 
 def fill(fiber: RunFiber, number: int, text: str) -> object:

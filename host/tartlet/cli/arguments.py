@@ -1,4 +1,4 @@
-"""What the user typed, made into a program's input and limits."""
+"""What the user typed, made into a program's input, limits and adapters."""
 
 from __future__ import annotations
 
@@ -54,6 +54,23 @@ def parse_limits(settings: Sequence[str]) -> Limits:
             raise ConfigError(f"{setting!r} sets no limit", hint=f"{guess}Limits are: {', '.join(names)}.")
         chosen[full_name] = _limit_value(full_name, value)
     return Limits(**chosen)
+
+
+def parse_adapters(settings: Sequence[str]) -> dict[str, str]:
+    """Make folders by name of `name=folder` settings.
+
+    Raises:
+        ConfigError: one is not of this form, or there are two of one name.
+    """
+    folders: dict[str, str] = {}
+    for setting in settings:
+        name, separator, folder = setting.partition("=")
+        if not (name and separator and folder):
+            raise ConfigError(f"{setting!r} is no adapter", hint="For example: --adapter polite=folder/of/the/adapter")
+        if name in folders:
+            raise ConfigError(f"there are two adapters named {name!r}")
+        folders[name] = folder
+    return folders
 
 
 def _limit_value(name: str, value: str) -> int | None:

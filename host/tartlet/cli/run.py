@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tartlet.cli.arguments import parse_input, parse_limits
+from tartlet.cli.arguments import parse_adapters, parse_input, parse_limits
 from tartlet.cli.interrupts import cancelling, ending_the_process
 from tartlet.errors import ProgramError
 from tartlet.limits import Limits
@@ -50,6 +50,9 @@ def run(
     prefix_cache: Annotated[
         bool, typer.Option(help="Keep computed pages for prompts that begin with the same tokens.")
     ] = True,
+    adapter: Annotated[
+        list[str] | None, typer.Option("--adapter", help="NAME=FOLDER of a LoRA adapter (PEFT). Repeatable.")
+    ] = None,
     limit: Annotated[
         list[str] | None, typer.Option("--limit", "-l", help="NAME=VALUE, such as tokens=2000. Repeatable.")
     ] = None,
@@ -66,6 +69,7 @@ def run(
     """Run a program next to the model, and stream what it prints."""
     value = parse_input(input_text, arguments or [])
     limits = parse_limits(limit or [])
+    adapters = parse_adapters(adapter or [])
     from tartlet.cli.progress_bars import ProgressBars
     from tartlet.cli.run_views import JsonView, TerminalView
     from tartlet.host import Host
@@ -86,6 +90,7 @@ def run(
                 threads=threads,
                 kv_pages=kv_pages,
                 prefix_cache=prefix_cache,
+                adapters=adapters,
                 progress=progress,
             )
             with ending_the_process(give_up):

@@ -50,10 +50,10 @@ class ContextState:
         run.link.register(self.context_id, self)
 
     @classmethod
-    def create(cls, run: RunState, model: ModelHandle) -> ContextState:
-        """An empty context."""
+    def create(cls, run: RunState, model: ModelHandle, adapter: str | None = None) -> ContextState:
+        """An empty context, whose tokens are computed with an adapter of the model or without."""
         context = cls(run, model)
-        run.link.submit(CreateContext(context.context_id, run.engine_id))
+        run.link.submit(CreateContext(context.context_id, run.engine_id, adapter))
         return context
 
     @classmethod

@@ -20,6 +20,7 @@ def info_record(info: ModelInfo) -> Constant:
             "page-size": info.page_size,
             "eos-tokens": list(info.eos_token_ids),
             "features": list(info.features),
+            "adapters": list(info.adapters),
         }
     )
 
@@ -39,6 +40,16 @@ class ModelHandle:
             raise invalid_argument(
                 f"{what} {token_id} at position {position} is not below {self.info.vocabulary_size:,}, "
                 f"the vocabulary size of {self.info.name}"
+            )
+
+    def check_adapter(self, name: str) -> None:
+        """Raise a refusal, with the names that there are, if the model has no adapter of that name."""
+        if name not in self.info.adapters:
+            known = ", ".join(self.info.adapters)
+            raise refusal(
+                ErrorCode.NOT_FOUND,
+                f"{self.info.name} has no adapter {name[:200]!r}",
+                f"There are: {known}." if known else "The host was started without adapters.",
             )
 
     def check_chat(self) -> None:

@@ -36,12 +36,12 @@ class Prefixes:
         self._link = link
         self._published: dict[int, _Publication] = {}
 
-    def publish(self, token_ids: Sequence[int], future: Future[int]) -> None:
+    def publish(self, token_ids: Sequence[int], adapter: str | None, future: Future[int]) -> None:
         """Let the engine compute and keep a prefix; the future's result is its number, or an error."""
         publication = _Publication(self, self._link.new_id(), future)
         self._published[publication.prefix_id] = publication
         self._link.register(publication.prefix_id, publication)
-        self._link.submit(PublishPrefix(publication.prefix_id, tuple(token_ids)))
+        self._link.submit(PublishPrefix(publication.prefix_id, tuple(token_ids), adapter))
 
     def unpublish(self, prefix_id: int) -> None:
         """Let go of a prefix. No effect if it is none of these."""

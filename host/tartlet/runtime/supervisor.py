@@ -84,14 +84,14 @@ class Supervisor:
         """Note that a run has ended. On the executor's thread."""
         self._runs.discard(run)
 
-    def publish_prefix(self, token_ids: Sequence[int]) -> Future[int]:
+    def publish_prefix(self, token_ids: Sequence[int], adapter: str | None) -> Future[int]:
         """Let the engine compute and keep a prefix; the future's result is its number, or a TartletError raised."""
         future: Future[int] = Future()
         with self._closing_lock:
             if self._is_closing:
                 future.set_exception(_closing())
             else:
-                self.executor.post(lambda: self._publish_prefix(token_ids, future))
+                self.executor.post(lambda: self._publish_prefix(token_ids, adapter, future))
         return future
 
     def unpublish_prefix(self, prefix_id: int) -> None:
@@ -149,11 +149,11 @@ class Supervisor:
             run.begin(fiber)
             fiber.start("run", input_json)
 
-    def _publish_prefix(self, token_ids: Sequence[int], future: Future[int]) -> None:
+    def _publish_prefix(self, token_ids: Sequence[int], adapter: str | None, future: Future[int]) -> None:
         if self._stopped is not None:
             future.set_exception(self._stopped)
         else:
-            self._prefixes.publish(token_ids, future)
+            self._prefixes.publish(token_ids, adapter, future)
 
     def _stop(self, error: EngineError) -> None:
         """The engine is gone, and with it everything that the runs wait for."""

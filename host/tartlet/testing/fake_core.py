@@ -130,8 +130,8 @@ class FakeCore:
                 for context in [c for c in self._contexts.values() if c.run_id == run_id]:
                     self._free(context.context_id)
                 del self._runs[run_id], self._num_generated[run_id]
-            case CreateContext(context_id, run_id):
-                self._contexts[context_id] = FakeContext(context_id, run_id)
+            case CreateContext(context_id, run_id, adapter):
+                self._contexts[context_id] = FakeContext(context_id, run_id, adapter=adapter)
             case AppendTokens(context_id, token_ids):
                 self._contexts[context_id].token_ids.extend(token_ids)
             case ForkContext(context_id, child_id, length):
@@ -232,7 +232,7 @@ class FakeCore:
 
     def _fork(self, parent: FakeContext, child_id: int, length: int) -> None:
         """Compute the parent first, so that its forks share all of its pages."""
-        child = self._contexts[child_id] = FakeContext(child_id, parent.run_id)
+        child = self._contexts[child_id] = FakeContext(child_id, parent.run_id, adapter=parent.adapter)
         if all(g.context is not parent for g in self._generations.values()):
             self._prefill(parent, child_id)
         self._pages.fork(parent, child, length)
@@ -250,7 +250,7 @@ class FakeCore:
         context = self._contexts[command.context_id]
         if self._prefill(context, command.operation_id) and not self._is_over_limit(context.run_id):
             tenant = self._runs[context.run_id].tenant
-            self._answer(command.operation_id, self._saved.put(tenant, command, context.token_ids))
+            self._answer(command.operation_id, self._saved.put(tenant, command, context.token_ids, context.adapter))
 
     def _open(self, command: OpenSaved) -> None:
         """Give an opened context its pages without counting a prefill."""
@@ -258,7 +258,7 @@ class FakeCore:
         if isinstance(saved, EngineError):
             self._answer(command.operation_id, saved)
             return
-        context = FakeContext(command.context_id, command.run_id, list(saved.token_ids))
+        context = FakeContext(command.context_id, command.run_id, list(saved.token_ids), adapter=saved.adapter)
         if self._compute(context, command.operation_id):
             self._contexts[command.context_id] = context
             if not self._is_over_limit(command.run_id):

@@ -34,6 +34,7 @@ class FakeEngine:
         page_size: Tokens of a page.
         context_len: The greatest length of a context, in tokens.
         model_name: The name of its only model.
+        adapters: Names of adapters, which change nothing of what it replies.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class FakeEngine:
         page_size: int = 16,
         context_len: int = 4096,
         model_name: str = "fake",
+        adapters: Sequence[str] = (),
     ) -> None:
         self._delay_s = token_delay_s
         self._info = ModelInfo(
@@ -58,6 +60,7 @@ class FakeEngine:
             features=("chat", "evict"),
             dtype="float32",
             backend="fake",
+            adapters=tuple(adapters),
         )
         self._text = ByteText()
         self._core = FakeCore(self._info, _replies(replies))

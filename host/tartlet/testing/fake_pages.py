@@ -20,6 +20,7 @@ class FakeContext:
     token_ids: list[int] = field(default_factory=list)
     num_computed: int = 0
     pages: list[int] = field(default_factory=list)
+    adapter: str | None = None
 
 
 class FakePages:

@@ -18,6 +18,7 @@ class FakeSaved:
 
     token_ids: tuple[int, ...]
     host_state: str
+    adapter: str | None
     expires_ns: int | None
     """On the monotonic clock."""
 
@@ -29,7 +30,9 @@ class FakeSavedContexts:
         self._model = model
         self._saved: dict[tuple[str, str], FakeSaved] = {}
 
-    def put(self, tenant: str, command: SaveContext, token_ids: list[int]) -> EngineError | None:
+    def put(
+        self, tenant: str, command: SaveContext, token_ids: list[int], adapter: str | None = None
+    ) -> EngineError | None:
         """Keep a context; or say why that cannot be."""
         self._expire()
         key = tenant, command.name
@@ -43,7 +46,7 @@ class FakeSavedContexts:
             message = f"saving needs {needed:,} bytes; {used:,} of {MAX_BYTES:,} are used"
             return EngineError(ErrorCode.QUOTA_EXCEEDED, message)
         expires_ns = None if command.ttl_ms is None else time.monotonic_ns() + command.ttl_ms * 1_000_000
-        self._saved[key] = FakeSaved(tuple(token_ids), command.host_state, expires_ns)
+        self._saved[key] = FakeSaved(tuple(token_ids), command.host_state, adapter, expires_ns)
         return None
 
     def get(self, tenant: str, name: str) -> FakeSaved | EngineError:
@@ -62,6 +65,7 @@ class FakeSavedContexts:
                 num_tokens=len(saved.token_ids),
                 num_bytes=len(saved.token_ids) * BYTES_PER_TOKEN,
                 expires_in_ms=None if saved.expires_ns is None else (saved.expires_ns - now_ns) // 1_000_000,
+                adapter=saved.adapter,
             )
             for (owner, name), saved in sorted(self._saved.items())
             if owner == tenant

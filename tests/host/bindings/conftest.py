@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
+
+from tartlet import sync
+from tartlet.testing import FakeEngine
 
 HEAD = """
 import asyncio
@@ -44,3 +48,12 @@ def guest(fake: Any) -> Guest:
         return fake.run(HEAD + indented(body), {"value": value}, **options)
 
     return run
+
+
+@pytest.fixture
+def adapted() -> Iterator[Guest]:
+    """As `guest`, on a host whose model has the adapters polite and brief."""
+    with closing(FakeEngine(adapters=["polite", "brief"])) as engine:
+        with sync.Host(engine=engine, spares=0) as host:
+            yield lambda body: host.run(HEAD + indented(body), {"value": None})
+        engine.check_integrity()

@@ -107,7 +107,7 @@ def test_a_fork_is_independent(guest: Any) -> None:
 def test_a_busy_context_can_be_read_and_forked_only(guest: Any) -> None:
     """While a generation runs, everything else is refused as unavailable, and a fork starts after what is there."""
     refusals, lengths = guest("""
-        context = contexts.Context.create(models.Model.open(None))
+        context = contexts.Context.create(models.Model.open(None), None)
         context.fill("x" * 100)
         going = generation.generate(context, SAMPLING, generation.StopConditions(None, [], [], True),
                                     generation.Options(True, 0, None))
@@ -129,7 +129,7 @@ def test_after_a_cancel_operations_wait_for_the_end(guest: Any) -> None:
     """Who cancels or drops a generation may go on at once: the next operation waits until the engine has ended it."""
     length, tail = guest("""
         endless = generation.StopConditions(None, [], [], True)
-        context = contexts.Context.create(models.Model.open(None))
+        context = contexts.Context.create(models.Model.open(None), None)
         context.fill("x" * 10)
         for _ in range(20):
             going = generation.generate(context, SAMPLING, endless, generation.Options(False, 0, None))
@@ -163,7 +163,7 @@ def test_a_context_that_is_dropped_while_it_generates(guest: Any) -> None:
     """The generation comes to its end all the same."""
     assert (
         guest("""
-        context = contexts.Context.create(models.Model.open(None))
+        context = contexts.Context.create(models.Model.open(None), None)
         context.fill("hello")
         going = generation.generate(context, SAMPLING, STOP, generation.Options(False, 0, None))
         context.__exit__(None, None, None)
@@ -191,7 +191,7 @@ def test_a_context_that_is_dropped_while_it_generates(guest: Any) -> None:
 def test_refusals_say_what_is_allowed(guest: Any, call: str, code: str, words: str) -> None:
     """What cannot be done is refused at once, with the numbers, and changes nothing."""
     refusal, length = guest(f"""
-        context = contexts.Context.create(models.Model.open(None))
+        context = contexts.Context.create(models.Model.open(None), None)
         return refused({call}), context.length()
     """)
 
@@ -203,7 +203,7 @@ def test_refusals_say_what_is_allowed(guest: Any, call: str, code: str, words: s
 def test_the_template_may_refuse_an_order_of_roles(guest: Any) -> None:
     """A system message in the middle is an invalid argument, in the template's words."""
     assert guest("""
-        context = contexts.Context.create(models.Model.open(None))
+        context = contexts.Context.create(models.Model.open(None), None)
         context.fill_message(contexts.Role.USER, "a")
         return refused(context.fill_message, contexts.Role.SYSTEM, "b")
     """) == ["INVALID_ARGUMENT", "the system message must be the first"]
@@ -220,7 +220,7 @@ def test_evicting(guest: Any) -> None:
         await context.keep(first=1, last=3)
         kept = model.detokenize(context.tokens)
         await context.keep(first=2, last=2)
-        raw = contexts.Context.create(models.Model.open(None))
+        raw = contexts.Context.create(models.Model.open(None), None)
         raw.fill("abcdef")
         event = raw.evict(1, 3)
         fork = raw.fork()
@@ -241,3 +241,28 @@ def test_evicting(guest: Any) -> None:
     assert (text, kept, fork) == ("abfghij", "ahij", "adefg")
     assert refusals == ["INVALID_ARGUMENT"] * 3
     assert "evicted ones included" in overflow
+
+
+def test_contexts_with_adapters(adapted: Any) -> None:
+    """An adapter is one that the model has; forks and saved contexts keep it."""
+    names, refused_names, saved = adapted("""
+        model = Model.default()
+        context = model.context(adapter="polite")
+        context.fill("abc")
+        fork = context.fork()
+        await fork.save("polite/abc")
+        await model.context().save("plain")
+        opened = await Context.open("polite/abc")
+        await opened.save("again")
+        found = {saved.name: saved.adapter for saved in Context.saved()}
+        for name in found:
+            Context.delete(name)
+        try:
+            model.context(adapter="rude")
+        except NotFound as error:
+            return model.adapters, [error.message, error.hint], found
+    """)
+
+    assert names == ["polite", "brief"]
+    assert refused_names == ["fake has no adapter 'rude'", "There are: polite, brief."]
+    assert saved == {"polite/abc": "polite", "plain": None, "again": "polite"}

@@ -133,7 +133,7 @@ def test_what_is_dropped_is_cancelled(guest: Any, fake: Any) -> None:
 def test_reading_after_the_end(guest: Any) -> None:
     """After the last chunk a read is refused, and a wait for more is a deadlock unless it has a timeout."""
     status, refusal, ready = guest("""
-        context = contexts.Context.create(models.Model.open(None))
+        context = contexts.Context.create(models.Model.open(None), None)
         context.fill("hello")
         going = generation.generate(context, SAMPLING, STOP, generation.Options(False, 0, None))
         events.poll([going.ready()], None)

@@ -10,7 +10,8 @@ def test_facts(guest: Any) -> None:
     info, listed = guest("""
         def facts(model):
             return {name: getattr(model, name) for name in (
-                "name", "architecture", "context_length", "vocabulary_size", "page_size", "eos_tokens", "features")}
+                "name", "architecture", "context_length", "vocabulary_size", "page_size", "eos_tokens", "features",
+                "adapters")}
         return facts(models.Model.open(None).info()), [facts(model) for model in models.list_models()]
     """)
 
@@ -23,6 +24,7 @@ def test_facts(guest: Any) -> None:
         "page_size": 16,
         "eos_tokens": [256],
         "features": ["chat", "evict"],
+        "adapters": [],
     }
 
 

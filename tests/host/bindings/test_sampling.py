@@ -30,7 +30,7 @@ def test_arguments_out_of_range(
     code, message = guest(
         """
         sampling, stop, options = value
-        context = contexts.Context.create(models.Model.open(None))
+        context = contexts.Context.create(models.Model.open(None), None)
         context.fill("hello")
         for record, changes in ((SAMPLING, sampling), (STOP, stop)):
             for name, new in changes.items():

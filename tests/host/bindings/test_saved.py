@@ -100,7 +100,7 @@ def test_an_opening_by_hand(guest: Any) -> None:
     """The raw interface: an event, one context, and refusals with their codes."""
     refusals, length = guest("""
         model = models.Model.open(None)
-        context = contexts.Context.create(model)
+        context = contexts.Context.create(model, None)
         context.fill("abcd")
         event = context.save("raw", contexts.SaveOptions(None, False))
         events.poll([event], None)

@@ -18,7 +18,7 @@ def test_big_texts_give_the_same_tokens(guest: Any) -> None:
 def test_a_text_beyond_all_proportion_is_refused(guest: Any) -> None:
     """A text that no context could hold is not even tokenized."""
     code, message = guest("""
-        context = contexts.Context.create(models.Model.open(None))
+        context = contexts.Context.create(models.Model.open(None), None)
         return refused(context.fill, "x" * (8 * 1024 * 1024 + 1))
     """)
 

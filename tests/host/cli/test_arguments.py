@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tartlet.cli.arguments import parse_input, parse_limits
+from tartlet.cli.arguments import parse_adapters, parse_input, parse_limits
 from tartlet.errors import ConfigError
 from tartlet.limits import Limits
 
@@ -108,3 +108,16 @@ def test_a_wrong_limit_is_named(setting: str, message: str) -> None:
     """The error says what is allowed."""
     with pytest.raises(ConfigError, match=message):
         parse_limits([setting])
+
+
+def test_adapters_are_folders_by_name() -> None:
+    """What is behind the first equals sign is the folder."""
+    assert parse_adapters([]) == {}
+    assert parse_adapters(["polite=a/b", "brief=c=d"]) == {"polite": "a/b", "brief": "c=d"}
+
+
+@pytest.mark.parametrize("settings", [["polite"], ["=folder"], ["polite="], ["a=b", "a=c"]])
+def test_what_is_no_adapter(settings: list[str]) -> None:
+    """Without a name, without a folder, or two of one name."""
+    with pytest.raises(ConfigError, match="adapter"):
+        parse_adapters(settings)

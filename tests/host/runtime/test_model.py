@@ -41,3 +41,17 @@ def test_a_model_without_a_chat_template(model: ModelHandle) -> None:
     assert isinstance(caught.value.value, dict)
     assert caught.value.value["code"] == "unsupported"
     assert caught.value.value["hint"]
+
+
+def test_adapters_that_there_are_not(model: ModelHandle) -> None:
+    """The refusal lists those that there are, or says that there is none."""
+    some = ModelHandle(msgspec.structs.replace(model.info, adapters=("a", "b")), model.text)
+    some.check_adapter("b")
+    hints = []
+    for handle in (some, model):
+        with pytest.raises(Err) as caught:
+            handle.check_adapter("c")
+        assert caught.value.value["code"] == "not-found"
+        hints.append(caught.value.value["hint"])
+
+    assert hints == ["There are: a, b.", "The host was started without adapters."]

@@ -76,6 +76,15 @@ def test_what_cannot_be_published(real: EngineClient, prefix: Any, role: str | N
         host.publish_prefix(prefix, role=role)
 
 
+def test_prefixes_of_an_unknown_adapter(real: EngineClient) -> None:
+    """Cannot be published, and the error names the adapter."""
+    with (
+        sync.Host(engine=real) as host,
+        pytest.raises(tartlet.ConfigError, match="cannot publish: tiny has no adapter 'a'"),
+    ):
+        host.publish_prefix(range(100, 140), adapter="a")
+
+
 @pytest.mark.parametrize("ending", ["stop", "unpublish", "close"])
 async def test_whoever_waits_is_told(ending: str) -> None:
     """If engine or host end before a prefix is published, or it is unpublished, the wait ends with an error."""
