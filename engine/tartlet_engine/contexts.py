@@ -178,6 +178,7 @@ class ContextTable:
         for sequence in self.sequences.values():
             sequence.check_integrity()
             assert sequence.has_demand == (sequence.context_id in self.active), f"context {sequence.context_id}"
+            assert not (sequence.has_demand and sequence.account.is_stopped), f"run {sequence.account.run_id} goes on"
         page_tables = [*(sequence.page_table for sequence in self.sequences.values()), *other_page_tables]
         self._pool.check_integrity(page_table.page_ids for page_table in page_tables)
 
@@ -194,7 +195,7 @@ class ContextTable:
             return
         follower.link = Link(source, prefix_len)
         source.followers.append(follower)
-        if source.target_len < prefix_len:
+        if source.target_len < prefix_len and not source.account.is_stopped:
             self.flush(source, operation_id=None)
 
     def _share(self, follower: Sequence, source: Sequence, prefix_len: int) -> None:

@@ -337,6 +337,9 @@ class SaveOperations:
         sequence, pages = opening.sequence, opening.snapshot.pages
         if self._contexts.sequences.get(sequence.context_id) is not sequence:
             return True  # it was freed
+        if sequence.account.is_stopped:
+            self._demands.free(sequence)  # its run waits for nothing any more, and its pages have been given back
+            return True
         start = opening.num_written
         end = min(len(pages), start + max(1, TRANSFER_BYTES // max(1, pages.shape[1])))
         if end > start:

@@ -87,6 +87,7 @@ class Stepper:
             self._demands.stop_run(breach)
         chunks = order_chunks([chunk for chunk in plan.chunks if chunk.sequence.has_demand])
         logits = self._forward(chunks, plan)
+        self._scheduler.finish()  # copies have been made: what follows may take their sources like any other page
         computed = [] if logits is None else self._note_computed(chunks, logits)
         sampled = self._sample(computed, logits)
         hopeless = [s for s in plan.waiting if self._pool.pages_for(s.target_len) > self._pool.num_pages]

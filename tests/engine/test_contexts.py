@@ -45,6 +45,19 @@ def test_a_fork_waits_for_its_prefix_only(table: ContextTable) -> None:
     table.check_integrity()
 
 
+def test_forks_of_a_stopped_run_demand_nothing(table: ContextTable) -> None:
+    """Whose run has reached a limit gets its forks, but they do not let their parents be computed."""
+    parent = table.get(PARENT)
+    parent.account.is_stopped = True
+    table.fork(parent, CHILD, 6)
+    table.fork(table.get(CHILD), GRANDCHILD, 5)
+    table.free(table.get(CHILD))
+
+    assert table.active == {}
+    assert table.get(GRANDCHILD).token_ids == [0, 1, 2, 3, 4]
+    table.check_integrity()
+
+
 def test_forks_of_forks_wait_in_a_chain(table: ContextTable) -> None:
     """A fork of a waiting fork computes nothing twice, whoever goes away."""
     parent = table.get(PARENT)

@@ -490,3 +490,26 @@ def test_any_history_under_pressure(hash_engine: Any, hash_text: Callable[..., l
         assert driver.num_held == 0
 
     check()
+
+
+@pytest.mark.parametrize("num_swap_pages", [0, 8])
+def test_a_page_that_the_step_has_copied_makes_room(
+    hash_engine: Any, hash_text: Callable[..., list[int]], num_swap_pages: int
+) -> None:
+    """Who evicts may take the page of an idle context that it has just got a copy of; nothing is lost or held twice."""
+    driver = hash_engine(num_pages=3, swap_pages=num_swap_pages, prefix_cache=False, costs=FixedCosts(0.0, 1.0))
+    run = driver.open_run()
+    idle = driver.create(run, PROMPT[:6])
+    driver.flush(idle)
+    driver.settle()
+    context = driver.fork(idle, 6)
+    driver.append(context, PROMPT[6:8])
+    evicting = driver.evict(context, 0, 1)
+    driver.settle()
+    driver.core.check_integrity()
+
+    assert driver.is_done(evicting)
+    driver.free(context)
+    generation = driver.generate(idle, max_tokens=2)
+    driver.settle()
+    assert driver.tokens(generation) == hash_text(PROMPT[:6], 2)

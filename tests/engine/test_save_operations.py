@@ -452,6 +452,27 @@ def test_a_limit_of_pages_ends_the_run(hash_engine: Any) -> None:
     assert driver.num_held == 0
 
 
+def test_a_run_that_reaches_a_limit_while_it_opens(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is all that it hears of, and what was opened by half is given back."""
+    monkeypatch.setattr(save_operations, "TRANSFER_BYTES", 1)
+    driver = hash_engine(num_pages=200)
+    saver = driver.open_run()
+    driver.save(driver.create(saver, PROMPT))
+    driver.settle()
+    driver.close_run(saver)
+    run = driver.open_run(max_generated_tokens=2)
+    driver.open_saved(run)
+    while not driver.num_held:
+        driver.step()
+    driver.generate(driver.create(run, [7]), max_tokens=9)
+    driver.settle()
+
+    assert [event.limit for event in driver.limits_reached] == ["generated_tokens"]
+    assert driver.failures == []
+    driver.close_run(run)
+    assert driver.num_held == 0
+
+
 def test_others_go_on_while_pages_are_copied(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Saving and opening copy a bounded number of pages between two steps, in which others get their tokens."""
     monkeypatch.setattr(save_operations, "TRANSFER_BYTES", 1)
