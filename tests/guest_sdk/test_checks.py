@@ -29,6 +29,7 @@ def test_what_is_right_passes() -> None:
         (checks.tokens, 3, "f: it must be token ids from 0 to 4294967295, not int"),
         (checks.whole, 1.0, "f: it must be an int, not float"),
         (checks.number, None, "f: it must be a number, not NoneType"),
+        (checks.number, 10**400, "f: it must be a finite number, not 1000"),
     ],
 )
 def test_what_is_wrong_is_named(check: Any, value: Any, message: str) -> None:

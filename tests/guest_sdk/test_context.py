@@ -99,7 +99,7 @@ def test_saving_and_opening(stub: Any, run_async: Callable[..., Any]) -> None:
     assert Context.saved() == []
 
 
-@pytest.mark.parametrize("options", [{"ttl": -1}, {"ttl": float("inf")}, {"ttl": "1"}, {"ttl": 1e12}])
+@pytest.mark.parametrize("options", [{"ttl": -1}, {"ttl": 0}, {"ttl": float("inf")}, {"ttl": "1"}, {"ttl": 1e12}])
 def test_times_to_live_are_checked(stub: Any, run_async: Callable[..., Any], options: dict[str, Any]) -> None:
     """Before the host is asked."""
     with pytest.raises(InvalidArgument, match="ttl"):

@@ -143,6 +143,53 @@ async def main():
     assert sandbox.run(program) == "again"
 
 
+def test_tasks_started_eagerly_generate_together(sandbox: Any) -> None:
+    """A task that starts within its maker does not keep the maker waiting until its generation is over."""
+    program = """
+@inferlet
+async def main():
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+    order = []
+
+    async def one(name):
+        context = Model.default().context()
+        context.user("a b c")
+        await context.generate()
+        order.append(name)
+
+    tasks = [asyncio.create_task(one(k)) for k in range(3)]
+    order.append("maker")
+    await asyncio.gather(*tasks)
+    return order[0], sorted(order[1:])
+"""
+    assert sandbox.run(program) == ["maker", [0, 1, 2]]
+
+
+@pytest.mark.parametrize("given_up", ["tasks[0].cancel()", "generation.close()"])
+def test_all_who_wait_for_a_generation_hear_that_it_was_given_up(sandbox: Any, given_up: str) -> None:
+    """Several tasks may read one; if one of them is cancelled, the others get an error and the run goes on."""
+    program = f"""
+@inferlet
+async def main():
+    context = Model.default().context()
+    context.user("word " * 50)
+    generation = context.generate(chunk_interval=3600)
+
+    async def read():
+        async for chunk in generation:
+            pass
+
+    await anext(generation)
+    tasks = [asyncio.create_task(read()) for _ in range(3)]
+    await asyncio.sleep(0)
+    {given_up}
+    ends = await asyncio.gather(*tasks, return_exceptions=True)
+    return [type(end).__name__ for end in ends]
+"""
+    first = "CancelledError" if "cancel" in given_up else "Cancelled"
+    assert sandbox.run(program) == [first, "Cancelled", "Cancelled"]
+
+
 def test_cancel_keeps_what_there_is(sandbox: Any) -> None:
     """`cancel` ends a generation at its next step, with its text so far."""
     program = """

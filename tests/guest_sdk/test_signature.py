@@ -65,6 +65,17 @@ def test_wrong_input_is_explained(function: Any, given: Any, message: str) -> No
     assert str(caught.value).startswith(message)
 
 
+def test_long_defaults_are_cut() -> None:
+    """An error about one argument does not show all of a prompt that another has by default."""
+
+    def ask(n: int, prompt: str = "word " * 500) -> None: ...
+
+    with pytest.raises(ArgumentError) as caught:
+        Signature.of(ask).arguments({})
+
+    assert len(str(caught.value)) < 200
+
+
 @pytest.mark.parametrize("function", [lambda a, /: None, lambda *a: None])
 def test_parameters_need_names(function: Callable[..., None]) -> None:
     """JSON objects give arguments by name only."""

@@ -48,9 +48,17 @@ def number(value: object, name: str, call: str, low: float = -math.inf, high: fl
     """`value` as a float, if it is finite and from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidArgument(f"{name} must be a number, not {type(value).__name__}", call=call)
-    if not math.isfinite(value) or not low <= value <= high:
+    if not low <= value <= high or not _is_finite(value):
         bounds = (
             f"a finite number{f' from {low:g}' if low > -math.inf else ''}{f' to {high:g}' if high < math.inf else ''}"
         )
         raise InvalidArgument(f"{name} must be {bounds}, not {value}", call=call)
     return float(value)
+
+
+def _is_finite(value: float) -> bool:
+    """Whether it is a number that a float can hold; an int can be larger than that."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

@@ -146,7 +146,9 @@ class Context:
             Unavailable: A generation runs on the context.
         """
         checks.text(name, "name", "Context.save")
-        ttl_ns = None if ttl is None else math.ceil(checks.number(ttl, "ttl", "Context.save", 0, MOST_TTL_S) * 1e9)
+        if ttl is not None and checks.number(ttl, "ttl", "Context.save", 0, MOST_TTL_S) == 0:
+            raise InvalidArgument("ttl must be more than 0 seconds", call="Context.save")
+        ttl_ns = None if ttl is None else math.ceil(ttl * 1e9)
         options = wit.contexts.SaveOptions(ttl_ns=ttl_ns, overwrite=bool(overwrite))
         await event_loop.finish(call("Context.save", self._handle("save").save, name, options), "Context.save")
 

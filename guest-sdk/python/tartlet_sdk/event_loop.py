@@ -29,6 +29,15 @@ class HostLoop(base_events.BaseEventLoop):
         super().__init__()
         self._selector = self
         self._waiters: dict[int, list[asyncio.Future[None]]] = {}  # by event
+        self._num_creating = 0  # tasks that are being made; those that start eagerly run within that
+
+    def create_task(self, *args: Any, **options: Any) -> asyncio.Task[Any]:
+        """Make a task, as `BaseEventLoop` does."""
+        self._num_creating += 1
+        try:
+            return super().create_task(*args, **options)
+        finally:
+            self._num_creating -= 1
 
     def select(self, timeout: float | None) -> Sequence[int]:
         """Wait until an event is ready or `timeout` seconds have passed; the ready events."""
@@ -70,16 +79,22 @@ class HostLoop(base_events.BaseEventLoop):
             if not waiters and self._waiters.get(event) is waiters:
                 del self._waiters[event]
 
+    def forget_event(self, event: int) -> None:
+        """Wake those that wait for an event of the host's which is about to be freed."""
+        self._process_events([event])
+
 
 def is_alone() -> bool:
     """Whether nothing but the running task can go on: no other is ready, or waits for a time or an event of the host's.
 
-    The task may then wait in a call of the host, which costs half of a turn of the loop.
+    The task may then wait in a call of the host, which costs half of a turn of the loop. One that was started eagerly
+    is not alone before its first wait: whoever makes it goes on then.
     """
     loop: Any = asyncio.get_running_loop()
+    if not isinstance(loop, HostLoop) or loop._num_creating:
+        return False
     task = asyncio.current_task(loop)
-    is_idle = isinstance(loop, HostLoop) and not (loop._ready or loop._scheduled or loop._waiters)  # type: ignore[attr-defined]
-    return is_idle and task is not None and not task.cancelling()
+    return not (loop._ready or loop._scheduled or loop._waiters) and task is not None and not task.cancelling()  # type: ignore[attr-defined]
 
 
 async def wait(event: int) -> None:
@@ -88,6 +103,13 @@ async def wait(event: int) -> None:
     if not isinstance(loop, HostLoop):
         raise OutsideSandbox(f"the host's events need Tartlet's event loop, not {type(loop).__name__}")
     await loop.wait_event(event)
+
+
+def forget(event: int) -> None:
+    """Wake the tasks that wait for the host's `event`, which is about to be freed. Harmless without a loop."""
+    loop = asyncio._get_running_loop()
+    if isinstance(loop, HostLoop):
+        loop.forget_event(event)
 
 
 async def finish(event: int, name: str) -> None:

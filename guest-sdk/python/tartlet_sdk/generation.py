@@ -129,8 +129,7 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
     def _start(self, *, streaming: bool) -> None:
         """Start it, unless it has started. Raises `Cancelled` if it was given up before its end."""
         if self._has_started:
-            if self._handle is None and self._result is None:
-                raise Cancelled("the generation was given up before its end", call=CALL)
+            self._require_not_given_up()
             return
         self._has_started = True
         options = wit.generation.Options(streaming, self._interval_ns, self._logprobs)
@@ -147,7 +146,8 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
                 read = call(CALL, self._handle.next)
             else:
                 await event_loop.wait(self._ready)
-                if self._handle is None:  # another task has read the end meanwhile
+                if self._handle is None:  # another task has read the end meanwhile, or given it up
+                    self._require_not_given_up()
                     return Chunk("", ())
                 read = call(CALL, self._handle.read)
         except BaseException:
@@ -160,6 +160,10 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
             self._result = self._draft(read.finish)
             self._drop()
         return chunk
+
+    def _require_not_given_up(self) -> None:
+        if self._handle is None and self._result is None:
+            raise Cancelled("the generation was given up before its end", call=CALL)
 
     def _draft(self, finish: wit_generation.Finish) -> Draft:
         return Draft(
@@ -175,4 +179,5 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
         """Give the handle back, which ends the generation if it still runs."""
         handle, self._handle = self._handle, None
         if handle is not None:
+            event_loop.forget(self._ready)  # other tasks may wait for it, too
             handle.__exit__(None, None, None)

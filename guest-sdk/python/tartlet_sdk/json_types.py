@@ -20,11 +20,15 @@ LISTS = {list: list, set: set, frozenset: frozenset, Sequence: list}  # what mak
 MOST_SHOWN = 60
 
 
+def beginning(value: object) -> str:
+    """The beginning of what a value looks like in Python."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + "..."
+
+
 def shown(value: object) -> str:
     """A value for an error message: its type and the beginning of what it looks like."""
-    text = repr(value)
-    if len(text) > MOST_SHOWN:
-        text = text[: MOST_SHOWN - 3] + "..."
+    text = beginning(value)
     return text if value is None or isinstance(value, bool) else f"{text} ({type(value).__name__})"
 
 

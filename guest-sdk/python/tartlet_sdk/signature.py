@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, get_type_hints
 
 from tartlet_sdk.errors import ArgumentError, ProgramError
-from tartlet_sdk.json_types import convert, describe, schema, shown
+from tartlet_sdk.json_types import beginning, convert, describe, schema, shown
 
 REQUIRED = inspect.Parameter.empty
 
@@ -32,7 +32,7 @@ class Field:
 
     def __str__(self) -> str:
         kind = describe(self.annotation)
-        return kind if self.default is REQUIRED else f"{kind}, default {self.default!r}"
+        return kind if self.default is REQUIRED else f"{kind}, default {beginning(self.default)}"
 
 
 @dataclass(frozen=True, slots=True)
