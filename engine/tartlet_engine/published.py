@@ -11,7 +11,7 @@ from typing import Any
 
 from tartlet_engine import validation
 from tartlet_engine.accounts import RunAccount
-from tartlet_engine.api import EngineError, ErrorCode, ModelInfo, PublishPrefix, UnpublishPrefix
+from tartlet_engine.api import Done, EngineError, ErrorCode, ModelInfo, PublishPrefix, UnpublishPrefix
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
@@ -49,17 +49,12 @@ class PublishedPrefixes:
         self.page_tables: dict[int, PageTable] = {}  # of those published
 
     def settle(self) -> None:
-        """After a step: keep the pages of what has been computed, and let go of what has failed."""
+        """After a step: let go of what has failed."""
         for prefix_id, sequence in list(self._computing.items()):
-            if sequence.has_demand:
-                continue
-            del self._computing[prefix_id]
-            if sequence.num_computed == len(sequence.token_ids):
-                self.page_tables[prefix_id] = PageTable(self._pool, self.account)
-                self.page_tables[prefix_id].share_prefix(sequence.page_table, sequence.num_computed)
-            else:
+            if not sequence.has_demand:
+                del self._computing[prefix_id]
                 self._forget(prefix_id)
-            self._contexts.free(sequence)
+                self._contexts.free(sequence)
 
     def check_integrity(self) -> None:
         """Raise AssertionError unless the operator's account is of exactly the pages that prefixes hold."""
@@ -100,7 +95,15 @@ class PublishedPrefixes:
         self._computing[command.prefix_id] = sequence
         self._page_keys[command.prefix_id] = self._cache.keys(sequence, num_pages)
         self._note_longest()
-        self._contexts.flush(sequence, command.prefix_id)
+        self._contexts.flush(sequence, command.prefix_id, then=lambda: self._keep(command.prefix_id))
+
+    def _keep(self, prefix_id: int) -> None:
+        """Hold the pages of a prefix, as soon as it is computed: a moment later others could take them."""
+        sequence = self._computing.pop(prefix_id)
+        self.page_tables[prefix_id] = PageTable(self._pool, self.account)
+        self.page_tables[prefix_id].share_prefix(sequence.page_table, sequence.num_computed)
+        self._contexts.free(sequence)
+        self._demands.events.append(Done(prefix_id))
 
     def _unpublish(self, command: UnpublishPrefix, arrived_ns: int) -> None:
         """Let go of a prefix: nobody finds it any more, and those who hold its pages keep them. No effect if unknown.

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+import msgspec
+
 from tartlet_engine.api import ErrorCode
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.saved_file import SavedHeader, Snapshot, UnusableFileError, read_header, read_saved, write_saved
@@ -41,11 +43,12 @@ _log = logging.getLogger("tartlet_engine")
 
 _Key = tuple[str, str]  # tenant, name
 _FileState = tuple[int, int, int]  # inode, size, time of modification: what tells one file at a path from the next
+_Headers = dict[Path, tuple[_FileState, SavedHeader | None]]  # by file, without `host_state`; None: it is unusable
 
 
 @dataclass(frozen=True, slots=True)
 class SavedEntry:
-    """One saved context, and the bytes that it takes of its tenant's quota."""
+    """One saved context, perhaps without its `host_state`, and the bytes that it takes of its tenant's quota."""
 
     header: SavedHeader
     num_bytes: int
@@ -75,7 +78,7 @@ class SavedContexts:
         self._clock = clock
         self._lock = threading.Lock()  # guards the two below; see `_locked`
         self._in_memory: dict[_Key, Snapshot] = {}  # without a folder, or not yet written
-        self._headers: dict[Path, tuple[_FileState, SavedHeader | None]] = {}  # as last read; None: unusable
+        self._headers: dict[Path, _Headers] = {}  # by folder of a tenant, as they were when it was last looked at
         self._writer = ThreadPoolExecutor(1, "tartlet-saved-writer")
         if folder is not None:
             self._writer.submit(self._sweep, folder)
@@ -188,22 +191,27 @@ class SavedContexts:
         if self._folder is None:
             return files
         folder = self._tenant_folder(tenant)
+        known_headers = self._headers.pop(folder, {})
+        headers: _Headers = {}  # of the files that are there: those of others are forgotten
         for path in folder.glob(f"*{_SUFFIX}") if folder.is_dir() else ():
             with suppress(FileNotFoundError), path.open("rb", buffering=0) as file:  # another process deletes too
                 status = os.fstat(file.fileno())
                 state = (status.st_ino, status.st_size, status.st_mtime_ns)
-                known = self._headers.get(path)
+                known = known_headers.get(path)
                 if known is None or known[0] != state:
-                    known = self._headers[path] = (state, self._header_of(path, file))
+                    known = (state, self._header_of(path, file))
+                headers[path] = known
                 files.append((path, known[1], status.st_size))
+        if headers:
+            self._headers[folder] = headers
         return files
 
     def _header_of(self, path: Path, file: IO[bytes]) -> SavedHeader | None:
-        """Read what a file says that it is; None if it does not belong at its path, or cannot be read."""
+        """Read what a file says that it is, but for `host_state`; None if it does not belong there, or is unusable."""
         with suppress(UnusableFileError):
             header = read_header(file)
             if self._path(header.tenant, header.name) == path:
-                return header
+                return msgspec.structs.replace(header, host_state="")  # it may be large, and only `get` needs it
         return None
 
     def _write(self, key: _Key, snapshot: Snapshot) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -80,6 +81,25 @@ def test_prefixes_that_begin_alike(hash_engine: Any) -> None:
     assert (driver.num_held, driver.core.stats().pages_cached) == (5, 0)
     assert generate(driver, "a", [*other, 7])[1] == 20
     assert generate(driver, "b", PREFIX)[1] == 12
+
+
+def test_it_is_held_as_soon_as_it_is_computed(hash_engine: Any) -> None:
+    """What makes room for itself in the very step that has computed a prefix finds nobody to take its pages from."""
+    driver = hash_engine(num_pages=12)
+    run_id = driver.open_run()
+    context = driver.create(run_id, range(100, 140))
+    driver.save(context)
+    driver.settle()
+    driver.free(context)
+    opening, _ = driver.open_saved(run_id)
+    while not driver.core.saves.has_work:
+        time.sleep(0.001)
+    prefix = driver.publish(PREFIX)
+    driver.step()
+
+    assert driver.is_done(prefix)
+    assert driver.opened(opening).token_ids == tuple(range(100, 140))
+    assert generate(driver, "b", PREFIX)[1] == 20
 
 
 def test_unpublished_while_it_is_computed(hash_engine: Any) -> None:

@@ -170,6 +170,22 @@ def files(tmp_path: Path) -> list[Path]:
     return [path for path in (tmp_path / "saved").rglob("*") if path.is_file() and path.name != ".lock"]
 
 
+def test_only_what_is_there_is_remembered(on_disk: MakeStore) -> None:
+    """Headers are kept of files that are there, without what the program side has saved with them."""
+    store = on_disk()
+    for name in ("a", "b"):
+        store.put(snapshot(name), overwrite=False)
+    store.close()
+    store = on_disk()
+    assert [entry.header.host_state for entry in store.all_of("t")] == ["", ""]
+    assert store.get("t", "a").header.host_state == "state"
+    for name in ("a", "b"):
+        store.delete("t", name)
+        assert len(store.all_of("t")) == sum(map(len, store._headers.values()))
+
+    assert store._headers == {}
+
+
 def test_a_restart_keeps_everything(on_disk: MakeStore, tmp_path: Path) -> None:
     """After `close`, another store finds all of it in the folder, and nothing unfinished lies there."""
     store = on_disk()
