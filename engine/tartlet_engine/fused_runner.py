@@ -41,7 +41,7 @@ def fused_page_bytes(shape: LlamaShape, weight_format: WeightFormat) -> int:
 class FusedRunner:
     """A model of the Llama family with its KV cache, run by the kernels of `kernels/`."""
 
-    device = torch.device("cpu")
+    device = logits_device = torch.device("cpu")
     is_batch_invariant = True
 
     def __init__(

@@ -30,6 +30,11 @@ class ModelRunner(Protocol):
         ...
 
     @property
+    def logits_device(self) -> torch.device:
+        """Where the logits that `forward` returns are."""
+        ...
+
+    @property
     def is_batch_invariant(self) -> bool:
         """Whether a token's keys, values and logits are the same bits, whatever it is computed with."""
         ...
@@ -68,7 +73,7 @@ class TransformersRunner:
         self._model = model
         self._kv_cache = kv_cache
         self._adapters = ModuleAdapters(model)
-        self.device = kv_cache.keys[0].device
+        self.device = self.logits_device = kv_cache.keys[0].device
 
     @torch.inference_mode()
     def forward(self, batch: StepBatch) -> torch.Tensor:

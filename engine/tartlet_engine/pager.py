@@ -35,9 +35,9 @@ class Pager:
         self._costs = costs
 
     @property
-    def device(self) -> torch.device:
-        """Where logits are."""
-        return self._runner.device
+    def logits_device(self) -> torch.device:
+        """Where the runner's logits are."""
+        return self._runner.logits_device
 
     def take_out(self, sequence: Sequence, num_pages: int, pinned: Container[int]) -> None:
         """Take so many pages of a sequence out of the pool, or as many as it has, the last first.

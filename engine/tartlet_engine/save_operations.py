@@ -349,7 +349,7 @@ class SaveOperations:
             return False
         sequence.num_computed = len(sequence.token_ids)
         if opening.snapshot.logits is not None:
-            sequence.logits = opening.snapshot.logits.to(self._pager.device)
+            sequence.logits = opening.snapshot.logits.to(self._pager.logits_device)
         self._complete(opening)
         return True
 

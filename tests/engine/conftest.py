@@ -83,7 +83,7 @@ class HashRunner:
     """
 
     def __init__(self, num_pages: int, page_size: int, max_batch_tokens: int) -> None:
-        self.device = torch.device("cpu")
+        self.device = self.logits_device = torch.device("cpu")
         self.is_batch_invariant = True
         self.failures = 0  # that many next steps fail
         self.num_computed_tokens = 0

@@ -82,6 +82,19 @@ def test_an_empty_context_can_be_saved(hash_engine: Any) -> None:
     assert driver.failures == []
 
 
+def test_kept_logits_are_where_others_are(hash_engine: Any) -> None:
+    """Logits that come out of a file lie on the runner's device, to be sampled together with those it computes."""
+    driver = hash_engine()
+    run = driver.open_run()
+    driver.save(driver.create(run, PROMPT))
+    driver.settle()
+    driver.runner.logits_device = torch.device("meta")
+    _, opened = driver.open_saved(run)
+    driver.settle()
+
+    assert driver.logits(opened).device == torch.device("meta")
+
+
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_restored_is_original(tiny_engine: Any, tmp_path: Path, runner: str) -> None:
     """At random points, across restarts: the fused runner's logits are the same bits, transformers' the same tokens."""

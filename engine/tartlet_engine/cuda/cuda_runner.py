@@ -29,7 +29,7 @@ class CudaRunner(TransformersRunner):
             graph_backend: what captures decode steps as graphs; None: every step is launched kernel by kernel.
         """
         super().__init__(model, kv_cache)
-        self._compute_device = self.device
+        self._compute_device = self.logits_device
         self.device = torch.device("cpu")  # batches are made in the host's memory, and taken over in one copy
         self.graphs: DecodeGraphs | None = None
         if graph_backend is not None:
