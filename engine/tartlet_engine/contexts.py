@@ -72,7 +72,8 @@ class ContextTable:
         child = Sequence(child_id, sequence.account, page_table, adapter=sequence.adapter)
         child.token_ids = sequence.token_ids[:length]
         child.gaps = truncated(sequence.gaps, length)
-        child.page_keys = sequence.page_keys[: length // self._pool.page_size]
+        num_full = length // self._pool.page_size
+        child.page_keys, child.published_keys = sequence.page_keys[:num_full], sequence.published_keys[:num_full]
         self.sequences[child_id] = child
         if self._will_compute(sequence, length):
             self._follow(child, sequence, length)

@@ -50,8 +50,8 @@ class PageTable:
     @property
     def num_swapped(self) -> int:
         """Pages that must be brought back before the sequence takes part in a step."""
-        if self._pool.swap.num_pages == 0:
-            return 0
+        if self._pool.swap.num_pages == 0 or not is_swapped(max(self.page_ids, default=0)):
+            return 0  # as for most sequences in most steps
         return sum(map(is_swapped, self.page_ids))
 
     def num_new_pages(self, start: int, end: int) -> int:
@@ -117,6 +117,8 @@ class PageTable:
 
     def rename(self, new_ids: Mapping[int, int]) -> None:
         """Take note that pages have moved out or in: `PagePool.move_out`, `PagePool.move_in`."""
+        if new_ids.keys().isdisjoint(self.page_ids):
+            return
         for index, page_id in enumerate(self.page_ids):
             if (new_id := new_ids.get(page_id)) is not None:
                 self.page_ids[index] = new_id

@@ -8,7 +8,7 @@ their demands, to go on as soon as pages come free again or their turn comes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 
 from tartlet_engine.claims import Claims
 from tartlet_engine.contexts import ContextTable
@@ -86,9 +86,10 @@ class Preemption:
         held = self._held_pages()
         held.update(pinned)
         idle = self._idle()
-        num_idle = len({page_id for other in idle for page_id in _resident(other) if page_id not in held})
+        missing = num_pages - self._pool.num_available
+        missing -= _count_idle_pages(idle, held, missing)
         givers: list[Sequence] = []
-        if (missing := num_pages - self._pool.num_available - num_idle) > 0:
+        if missing > 0:
             candidates = [
                 other
                 for other in self._contexts.active.values()
@@ -190,6 +191,16 @@ class Preemption:
             self.num_preemptions += 1
         sequence.is_waiting = True
         sequence.is_fresh = False
+
+
+def _count_idle_pages(idle: Iterable[Sequence], held: Container[int], most: int) -> int:
+    """Return how many pages only idle contexts hold; counting ends at `most`."""
+    found: set[int] = set()
+    for sequence in idle:
+        if len(found) >= most:
+            break
+        found.update(page_id for page_id in _resident(sequence) if page_id not in held)
+    return min(len(found), most)
 
 
 def _resident(sequence: Sequence) -> list[int]:

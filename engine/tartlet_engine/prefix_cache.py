@@ -82,11 +82,13 @@ class PrefixCache:
 
     def note_computed(self, sequence: Sequence) -> None:
         """Index the full pages that a sequence has computed. Of two with the same contents one is kept for both."""
+        if not sequence.is_indexable:
+            return
         index, page_ids = self._pool.index, sequence.page_table.page_ids
         num_full = first = sequence.num_computed // self._pool.page_size
         while first > 0 and page_ids[first - 1] not in index:
             first -= 1
-        if first == num_full or not sequence.is_indexable:
+        if first == num_full:
             return
         keys = self.keys(sequence, num_full)
         for number in range(first, num_full):
@@ -98,12 +100,9 @@ class PrefixCache:
 
     def keys(self, sequence: Sequence, num_pages: int) -> list[bytes]:
         """Return the keys of the sequence's first pages, at least `num_pages`. Each is computed once."""
-        keys, page_size = sequence.page_keys, self._pool.page_size
-        while len(keys) < num_pages:
-            previous = keys[-1] if keys else self._root(sequence).key()
-            start = len(keys) * page_size
-            keys.append(page_key(previous, sequence.token_ids[start : start + page_size]))
-        return keys
+        while len(sequence.page_keys) < num_pages:
+            self._add_key(sequence, sequence.page_keys, sequence.account.tenant)
+        return sequence.page_keys
 
     def _find(self, sequence: Sequence, first: int, last: int) -> list[int]:
         """Return the pages `first <= i < last` of the sequence that are there, up to the first that is not.
@@ -122,14 +121,17 @@ class PrefixCache:
     def _find_published(self, sequence: Sequence, last: int) -> list[int]:
         """Return the first pages of the sequence, at most `last`, that are published."""
         found: list[int] = []
-        key, page_size = PrefixRoot(self._model_name, OPERATOR, sequence.adapter).key(), self._pool.page_size
-        for start in range(0, min(last, self.max_published_pages) * page_size, page_size):
-            key = page_key(key, sequence.token_ids[start : start + page_size])
-            if (page_id := self._pool.index.find(key)) is None:
+        keys = sequence.published_keys
+        for number in range(min(last, self.max_published_pages)):
+            if number == len(keys):
+                self._add_key(sequence, keys, OPERATOR)
+            if (page_id := self._pool.index.find(keys[number])) is None:
                 break
             found.append(page_id)
         return found
 
-    def _root(self, sequence: Sequence) -> PrefixRoot:
-        """Return what the sequence's keys and values depend on besides its tokens, and whose they are."""
-        return PrefixRoot(self._model_name, sequence.account.tenant, sequence.adapter)
+    def _add_key(self, sequence: Sequence, keys: list[bytes], owner: str) -> None:
+        """Add to a sequence's keys that of its next page, as the owner's, which is a tenant or OPERATOR."""
+        previous_key = keys[-1] if keys else PrefixRoot(self._model_name, owner, sequence.adapter).key()
+        start = len(keys) * self._pool.page_size
+        keys.append(page_key(previous_key, sequence.token_ids[start : start + self._pool.page_size]))

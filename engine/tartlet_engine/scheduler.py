@@ -112,13 +112,17 @@ class Scheduler:
         elif num_planned > 0 or self._admission.admit(plan, sequence, turns.is_decode):
             wanted = 1 if turns.is_decode else sequence.num_to_compute - num_planned
             num_tokens = min(wanted, room if is_alone and not turns.has_two_lines else min(bite, room))
-            if not turns.is_decode:
-                self._admission.claim(sequence, sequence.num_computed + num_planned, num_tokens)
-            plan.add(sequence, num_tokens)
+            self._add(plan, sequence, num_tokens)
             turns.take(num_tokens, step, is_last=num_tokens == wanted)
         else:
             turns.put_back()
         return True
+
+    def _add(self, plan: StepPlan, sequence: Sequence, num_tokens: int) -> None:
+        """Let the sequence compute so many tokens, or so many more."""
+        if not sequence.is_decoding:
+            self._admission.claim(sequence, sequence.num_computed + plan.num_planned.get(sequence, 0), num_tokens)
+        plan.add(sequence, num_tokens)
 
     def _admit_strongest(self, plan: StepPlan, preemption: Preemption, step: int) -> None:
         """Nothing can go on, so let one sequence go on, and all others stand back."""
@@ -128,7 +132,7 @@ class Scheduler:
         strongest = preemption.claims.by_strength(fitting)[0]
         plan.waiting.remove(strongest)
         if self._admission.admit(plan, strongest, strongest.is_decoding, is_last_resort=True):
-            plan.add(strongest, min(strongest.num_to_compute, self._max_batch_tokens))
+            self._add(plan, strongest, min(strongest.num_to_compute, self._max_batch_tokens))
             strongest.last_served_step = strongest.account.share.last_served_step = step
         else:
             plan.stuck, plan.num_obtainable_pages = strongest, preemption.num_obtainable_pages

@@ -49,7 +49,9 @@ class Sequence:
     token_ids: list[int] = field(default_factory=list)
     num_computed: int = 0
     adapter: str | None = None  # LoRA weights that its tokens are computed with; the same for all forks
-    page_keys: list[bytes] = field(default_factory=list)  # of its first full pages, as far as they were needed
+    # Keys of its first full pages, as far as they were needed: as its tenant's, and as the operator's.
+    page_keys: list[bytes] = field(default_factory=list)
+    published_keys: list[bytes] = field(default_factory=list)
     gaps: Gaps = ()  # in its positions, where tokens were evicted
     # float32[V] after the last token: set only while all tokens are computed. Forks share it, nobody writes to it.
     logits: Tensor | None = None
@@ -110,7 +112,7 @@ class Sequence:
         """Drop the tokens after the first `length`, with their pages; demands for them shrink."""
         if length < len(self.token_ids):
             del self.token_ids[length:]
-            del self.page_keys[length // self.page_table.page_size :]
+            self._forget_keys(length)
             self.gaps = gaps_of.truncated(self.gaps, length)
             self.logits = None
         self.num_computed = min(self.num_computed, length)
@@ -129,7 +131,7 @@ class Sequence:
         assert self.num_computed == len(self.token_ids) > end, f"context {self.context_id} is not computed"
         moves = self.page_table.evict(start, end, len(self.token_ids))
         del self.token_ids[start:end]
-        del self.page_keys[start // self.page_table.page_size :]
+        self._forget_keys(start)
         self.gaps = gaps_of.evicted(self.gaps, start, end)
         self.num_computed = len(self.token_ids)
         self.num_dropped = min(self.num_dropped, self.num_computed)
@@ -166,12 +168,18 @@ class Sequence:
         if self.num_computed == len(self.token_ids) == len(source.token_ids):
             self.logits = source.logits
 
+    def _forget_keys(self, length: int) -> None:
+        """Forget the keys of all pages but those that the first `length` tokens, which stay, fill."""
+        for keys in (self.page_keys, self.published_keys):
+            del keys[length // self.page_table.page_size :]
+
     def check_integrity(self) -> None:
         """Raise AssertionError unless the numbers, pages, links and logits fit together."""
         name = f"context {self.context_id}"
         page_size = self.page_table.page_size
         assert 0 <= self.num_computed <= len(self.token_ids), name
-        assert len(self.page_keys) <= len(self.token_ids) // page_size, f"{name}: keys of pages that are not full"
+        num_keys = max(len(self.page_keys), len(self.published_keys))
+        assert num_keys <= len(self.token_ids) // page_size, f"{name}: keys of pages that are not full"
         assert len(self.page_table.page_ids) * page_size >= self.num_computed, f"{name}: computed tokens without pages"
         assert self.logits is None or self.num_computed == len(self.token_ids), f"{name}: logits of another token"
         assert self.num_dropped <= len(self.token_ids), f"{name}: dropped tokens that it does not have"

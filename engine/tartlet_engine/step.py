@@ -175,7 +175,7 @@ class Stepper:
         """
         kept = [sequence for sequence in self._contexts.active.values() if sequence.logits is not None]
         if len(kept) > len(computed):
-            computed = computed + [sequence for sequence in kept if sequence not in set(computed)]
+            computed = list(dict.fromkeys((*computed, *kept)))
         generations = [sequence.generation for sequence in computed if sequence.generation is not None]
         if not generations:
             return False

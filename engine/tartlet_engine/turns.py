@@ -118,5 +118,5 @@ def _in_turns(sequences: Iterable[Sequence]) -> list[Sequence]:
     for sequence in sorted(sequences, key=lambda sequence: sequence.demand_order):
         queues.setdefault(sequence.account, []).append(sequence)
     runs = sorted(queues, key=lambda account: account.last_prefill_step)
-    longest = max(map(len, queues.values()), default=0)
-    return [queues[run][turn] for turn in range(longest) for run in runs if turn < len(queues[run])]
+    turns = [(turn, sequence) for run in runs for turn, sequence in enumerate(queues[run])]
+    return [sequence for _, sequence in sorted(turns, key=lambda entry: entry[0])]

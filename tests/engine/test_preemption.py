@@ -121,7 +121,10 @@ def test_preempted_is_undisturbed(hash_engine: Any, hash_text: HashText) -> None
         assert churn.running == {}
         for generation, prompt, count in churn.expected:
             assert driver.tokens(generation) == hash_text(prompt, count)
-        preemptions.append(driver.core.stats().preemptions)
+        stats = driver.core.stats()
+        preemptions.append(stats.preemptions)
+        if has_cache:
+            assert stats.lookup_tokens == stats.prefill_tokens + stats.found_tokens
         for run_id in churn.runs:
             driver.close_run(run_id)
         stats = driver.core.stats()

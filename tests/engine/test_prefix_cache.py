@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tartlet_engine import prefix_cache
 from tartlet_engine.api import Chunk
+from tartlet_engine.prefix_index import page_key
 
 HashText = Callable[[Sequence[int], int], list[int]]
 PROMPT = list(range(20, 42))  # 22 tokens: five full pages of four, and a half
@@ -274,3 +277,24 @@ def converse(driver: Any, start: int, length: int, turns: list[tuple[int, int]])
     driver.free(context)
     driver.events.clear()
     return outputs
+
+
+def test_keys_are_computed_once(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many steps a prompt waits for pages, its pages are hashed once for its tenant and once as published."""
+    driver = hash_engine(num_pages=12)
+    driver.publish(PROMPT)
+    driver.settle()
+    run_id = driver.open_run()
+    for base in (100, 200):
+        driver.generate(driver.create(run_id, [*PROMPT, *range(base, base + 17)]), max_tokens=9)
+    keys: list[tuple[bytes, tuple[int, ...]]] = []
+
+    def note(previous_key: bytes, token_ids: Sequence[int]) -> bytes:
+        keys.append((previous_key, tuple(token_ids)))
+        return page_key(previous_key, token_ids)
+
+    monkeypatch.setattr(prefix_cache, "page_key", note)
+    driver.step(4)
+
+    assert driver.core.stats().waiting == 1
+    assert max(Counter(keys).values()) == 2  # once for each of the two prompts
