@@ -130,7 +130,7 @@ class OpenRun(msgspec.Struct, frozen=True, tag=True):
     tenant: str = "local"  # not empty
     max_generated_tokens: int | None = None
     max_pages: int | None = None  # each shared page counts once
-    weight: float = 1.0  # the tenant's share against others', in all of its runs from now on; finite and above 0
+    weight: float = 1.0  # the tenant's share against others', in all of its runs from now on; 0.001 to 1000
 
 
 class CloseRun(msgspec.Struct, frozen=True, tag=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -37,7 +36,7 @@ from tartlet_engine.api import (
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
-from tartlet_engine.fairness import FairShares
+from tartlet_engine.fairness import MAX_WEIGHT, MIN_WEIGHT, FairShares
 from tartlet_engine.generation import Generation
 from tartlet_engine.pages import PagePool
 from tartlet_engine.prefix_index import OPERATOR
@@ -101,8 +100,8 @@ class CommandHandler:
             raise CommandError(ErrorCode.ALREADY_EXISTS, f"there is a run {command.run_id} already")
         if command.tenant == OPERATOR:
             raise CommandError(ErrorCode.INVALID_ARGUMENT, "tenant must not be empty")
-        if not (math.isfinite(command.weight) and command.weight > 0):
-            message = f"weight must be a finite number greater than 0, got {command.weight}"
+        if not MIN_WEIGHT <= command.weight <= MAX_WEIGHT:
+            message = f"weight must be {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, got {command.weight}"
             raise CommandError(ErrorCode.INVALID_ARGUMENT, message)
         share = self._shares.open_run(command.tenant, command.weight)
         self.accounts[command.run_id] = RunAccount(

@@ -22,6 +22,9 @@ CACHED_COST = 0.1
 # page counts once for a tenant, however many contexts share it.
 SLOT_STEP_COST = 1.0 / 16384
 
+# A weight out of these bounds would push counters to where a token more is lost in rounding, those of all tenants.
+MIN_WEIGHT, MAX_WEIGHT = 0.001, 1000.0
+
 
 class TenantShare:
     """What one tenant has been charged, and the distinct pages that its runs hold."""

@@ -105,7 +105,7 @@ class SavedContexts:
             self._require_room(num_bytes, others)
             self._in_memory[key] = snapshot
         if self._folder is not None:
-            self._writer.submit(self._write, key, snapshot)
+            self._writer.submit(self._write, key)
 
     def get(self, tenant: str, name: str) -> Snapshot:
         """Return a saved context, read and checked.
@@ -214,10 +214,14 @@ class SavedContexts:
                 return msgspec.structs.replace(header, host_state="")  # it may be large, and only `get` needs it
         return None
 
-    def _write(self, key: _Key, snapshot: Snapshot) -> None:
-        """Write a file, unless the context is deleted or replaced meanwhile. On the writer's thread."""
+    def _write(self, key: _Key) -> None:
+        """Write a file, unless the context is deleted or replaced meanwhile. On the writer's thread.
+
+        What is written is looked up now, so that what has been replaced while it waited takes no memory.
+        """
         path = self._path(*key)
-        if self._in_memory.get(key) is not snapshot:
+        snapshot = self._in_memory.get(key)
+        if snapshot is None:
             return
         try:
             descriptor, unfinished = tempfile.mkstemp(prefix=_UNFINISHED, dir=_made(path.parent))

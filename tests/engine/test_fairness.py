@@ -98,9 +98,9 @@ def test_a_tenant_has_one_weight_the_newest() -> None:
     assert share.counter == 2.0
 
 
-@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("weight", [0.0, -1.0, 5e-324, 1e-4, 1e4, float("nan"), float("inf")])
 def test_a_weight_that_is_no_share_is_refused(hash_engine: Any, weight: float) -> None:
-    """A run with a weight that is not a finite number above 0 is not opened."""
+    """A run with a weight that is no number, or would spoil the counters of all tenants, is not opened."""
     driver = hash_engine()
     driver.do(OpenRun(77, weight=weight))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -288,6 +290,22 @@ def test_what_cannot_be_written_stays_in_memory(on_disk: MakeStore, tmp_path: Pa
     store.close()
 
     assert value_of(store.get("t", "a")) == 1
+
+
+def test_what_was_replaced_before_it_was_written_takes_no_memory(on_disk: MakeStore) -> None:
+    """However slow the disk, of a name that is saved over and over only the newest is held, and written."""
+    store, writer_goes_on = on_disk(), threading.Event()
+    store._writer.submit(writer_goes_on.wait)
+    replaced = snapshot(value=1)
+    pages = weakref.ref(replaced.pages)
+    store.put(replaced, overwrite=True)
+    del replaced
+    store.put(snapshot(value=2), overwrite=True)
+
+    assert pages() is None
+    writer_goes_on.set()
+    store.close()
+    assert value_of(on_disk().get("t", "a")) == 2
 
 
 def test_a_full_disk_is_said_so(on_disk: MakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
