@@ -23,6 +23,8 @@ CONFIG_FILE, WEIGHTS_FILE = "adapter_config.json", "adapter_model.safetensors"
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}", re.ASCII)
 
+_MAX_NUMBER = 1e30  # nobody has such a rank or alpha
+
 _TENSOR = re.compile(r"base_model\.model\.(?P<module>.+)\.lora_(?P<side>[AB])\.weight")
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -103,7 +105,7 @@ def read_adapter(name: str, folder: Path, max_bytes: int) -> Adapter:
 def _read_config(name: str, content: bytes) -> dict[str, Any]:
     try:
         config = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _error(name, f"its {CONFIG_FILE} is no JSON: {error}") from error
     if not isinstance(config, dict):
         raise _error(name, f"its {CONFIG_FILE} is no JSON object")
@@ -122,18 +124,22 @@ def _read_config(name: str, content: bytes) -> dict[str, Any]:
     rank, alpha = config.get("r"), config.get("lora_alpha")
     if type(rank) is not int or rank < 1:
         raise _error(name, f"its rank r must be a whole number, at least 1, got {rank!r:.200}")
+    for field in ("rank_pattern", "alpha_pattern"):
+        if not isinstance(config.get(field) or {}, dict):
+            raise _error(name, f"its {field} must have numbers by names of modules, got {config[field]!r:.200}")
+    if not isinstance(config.get("use_rslora"), bool | None):
+        raise _error(name, f"its use_rslora must be true or false, got {config['use_rslora']!r:.200}")
     if not _is_number(alpha):
         raise _error(name, f"its lora_alpha must be a finite number, got {alpha!r:.200}")
     return config
 
 
 def _read_tensors(name: str, content: bytes) -> dict[str, torch.Tensor]:
-    from safetensors import SafetensorError
     from safetensors.torch import load
 
     try:
         tensors: dict[str, torch.Tensor] = load(content)
-    except (SafetensorError, KeyError, ValueError) as error:
+    except Exception as error:  # the parser of a foreign file fails in its own ways
         raise _error(name, f"its {WEIGHTS_FILE} is damaged: {error}", "Fetch it again") from error
     return tensors
 
@@ -169,7 +175,10 @@ def _pair(name: str, config: dict[str, Any], module: str, pair: dict[str, torch.
         found = f"lora_A {[*pair['A'].shape]} and lora_B {[*pair['B'].shape]}"
         raise _error(name, f"{module} should have rank {rank}, and has {found}")
     scale = alpha / (math.sqrt(rank) if config.get("use_rslora") else rank)
-    return LoraMatrices(pair["A"].float(), pair["B"].float() * scale)
+    up = pair["B"].float() * scale
+    if not up.isfinite().all():
+        raise _error(name, f"of {module}, lora_B times the scale {scale:g} is too large for float32")
+    return LoraMatrices(pair["A"].float(), up)
 
 
 def _by_pattern(name: str, config: dict[str, Any], field: str, module: str, default: float) -> float:
@@ -200,7 +209,7 @@ def _check_targets(name: str, targets: Any, modules: Mapping[str, LoraMatrices])
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+    return type(value) in (int, float) and abs(value) < _MAX_NUMBER  # so neither infinite nor NaN
 
 
 def _is_named(module: str, end: str) -> bool:

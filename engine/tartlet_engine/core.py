@@ -57,6 +57,7 @@ class EngineCore:
             costs: what swapping and computing cost; None: they are measured.
             adapter_digests: of the adapters of `info`, which the runner holds.
         """
+        self._adapters = info.adapters
         costs = costs or SwapCosts()
         swap = SwapSpace(swap_bytes, page_bytes=runner.read_pages([0]).nbytes)
         self._pool = PagePool(info.num_pages, info.page_size, swap)
@@ -172,6 +173,7 @@ class EngineCore:
         for sequence in self._contexts.sequences.values():
             run_id = sequence.account.run_id
             assert accounts.get(run_id) is sequence.account, f"context {sequence.context_id} outlives run {run_id}"
+            assert sequence.adapter in (None, *self._adapters), f"context {sequence.context_id} has no such adapter"
 
     def close(self) -> None:
         """Wait until what is saved has been written. Idempotent; from any thread that calls nothing else here."""

@@ -189,5 +189,6 @@ class Sequence:
         assert all(link_of.link is not None and link_of.link.source is self for link_of in self.followers), name
         if self.link is not None:
             assert self in self.link.source.followers, f"{name}: waits for a sequence that does not know of it"
+            assert self.link.source.adapter == self.adapter, f"{name}: waits for tokens computed with another adapter"
             assert self.num_computed == 0, f"{name}: computed something while it waits for its source"
             assert self.link.prefix_len <= min(len(self.token_ids), len(self.link.source.token_ids)), name

@@ -120,6 +120,10 @@ def test_the_digest_is_of_weights_and_settings(make: Callable[..., Path]) -> Non
         ({"r": True}, "got True"),
         ({"r": 8}, "q_proj should have rank 8, and has lora_A"),
         ({"lora_alpha": None}, "lora_alpha must be a finite number, got None"),
+        ({"lora_alpha": 10**400}, "lora_alpha must be a finite number"),
+        ({"lora_alpha": float("nan")}, "lora_alpha must be a finite number, got nan"),
+        ({"use_rslora": "yes"}, "use_rslora must be true or false, got 'yes'"),
+        ({"rank_pattern": ["q_proj"]}, r"rank_pattern must have numbers by names of modules, got \['q_proj'\]"),
         ({"alpha_pattern": {"q.*": 3}}, r"alpha_pattern has the expression 'q\.\*'"),
         ({"alpha_pattern": {"q_proj": "3"}}, "gives q_proj '3'"),
         ({"target_modules": ["q_proj"]}, "weights for model.layers.0.self_attn.v_proj, which is none of"),
@@ -152,6 +156,10 @@ def make_whole(tensors: dict[str, torch.Tensor]) -> None:
     tensors[A_OF_Q] = tensors[A_OF_Q].int()
 
 
+def make_large(tensors: dict[str, torch.Tensor]) -> None:
+    tensors[A_OF_Q.replace("lora_A", "lora_B")].fill_(3e38)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -160,6 +168,7 @@ def make_whole(tensors: dict[str, torch.Tensor]) -> None:
         (add_embedding, "lora_embedding_A is not supported"),
         (make_infinite, "lora_A.weight holds numbers that are not finite"),
         (make_whole, r"lora_A.weight is int32\[4, 64\], not a matrix of float32"),
+        (make_large, "lora_B times the scale 2 is too large for float32"),
         (dict.clear, "holds no weights"),
     ],
 )
@@ -174,7 +183,7 @@ def test_damaged_and_missing_files(make: Callable[..., Path], file: str) -> None
     """Cut short, empty, another format, or not there: one typed error, which names the file."""
     folder = make()
     whole = (folder / file).read_bytes()
-    for content in (whole[: len(whole) // 2], b"", b"\x80\x04pickle", b"[]"):
+    for content in (whole[: len(whole) // 2], b"", b"\x80\x04pickle", b"[]", b"[" * 100_000):
         (folder / file).write_bytes(content)
         with pytest.raises(ModelLoadError, match=file):
             read_adapter("polite", folder, MAX_BYTES)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from tartlet_engine.accounts import RunAccount
+from tartlet_engine.adapter_file import read_adapter
 from tartlet_engine.batch import build_batch, order_chunks
 from tartlet_engine.fused_runner import FusedRunner, fused_page_bytes
 from tartlet_engine.kernels.build import INSTRUCTION_SETS, KernelsUnavailableError, load_kernels
@@ -24,7 +25,7 @@ from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import PagePool
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.step_plan import Chunk
-from tartlet_engine.tiny import make_tiny_model
+from tartlet_engine.tiny import make_tiny_adapter, make_tiny_model
 
 CPU = torch.device("cpu")
 PAGE_SIZE = 16
@@ -99,13 +100,14 @@ class Schedule:
         self.account = RunAccount(1, "local", None, None)
         self.num_sequences = 0
 
-    def start(self, token_ids: list[int]) -> Sequence:
+    def start(self, token_ids: list[int], adapter: str | None = None) -> Sequence:
         self.num_sequences += 1
-        return Sequence(self.num_sequences, self.account, PageTable(self.pool, self.account), list(token_ids))
+        page_table = PageTable(self.pool, self.account)
+        return Sequence(self.num_sequences, self.account, page_table, list(token_ids), adapter=adapter)
 
     def fork(self, parent: Sequence, length: int) -> Sequence:
         """A sequence that shares the pages of the parent's first tokens."""
-        child = self.start(parent.token_ids[:length])
+        child = self.start(parent.token_ids[:length], parent.adapter)
         child.page_table.share_prefix(parent.page_table, length)
         child.num_computed = length
         return child
@@ -218,11 +220,17 @@ def test_other_formats_round_activations_alone(
 
 
 @pytest.fixture(scope="module", params=list(WeightFormat), ids=lambda each: each.name)
-def runners(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[list[FusedRunner]]:
-    """The tiny model in one format, on one, two and three threads."""
+def runners(
+    request: pytest.FixtureRequest, tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[FusedRunner]]:
+    """The tiny model in one format, on one, two and three threads, with two adapters."""
     if not available_sets():
         pytest.skip("this CPU has no kernels")
     made = [make_runner(tiny_folder, request.param, num_threads=threads) for threads in (1, 2, 3)]
+    for name, seed, rank in (("small", 1, 4), ("large", 2, 40)):
+        folder = make_tiny_adapter(tmp_path_factory.mktemp(name), tiny_folder, seed=seed, rank=rank)
+        for runner in made:
+            runner.add_adapter(read_adapter(name, folder, max_bytes=1 << 20))
     yield made
     for runner in made:
         runner.close()
@@ -231,10 +239,14 @@ def runners(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[list[
 @given(data=st.data())
 @settings(max_examples=30)
 def test_the_bits_do_not_depend_on_the_schedule(runners: list[FusedRunner], data: st.DataObject) -> None:
-    """Any chunks, in any company, forked or fresh, on any number of threads: the logits of a prompt alone."""
+    """Any chunks, company and adapters, forked or fresh, on any number of threads: the logits of a prompt alone."""
     schedule = Schedule(data.draw(st.sampled_from(runners), label="threads"))
     lengths = data.draw(st.lists(st.integers(1, 90), min_size=1, max_size=6), label="lengths")
-    sequences = [schedule.start(prompt(length, seed)) for seed, length in enumerate(lengths)]
+    adapters = st.sampled_from([None, "small", "large"])
+    sequences = [
+        schedule.start(prompt(length, seed), data.draw(adapters, label="adapter"))
+        for seed, length in enumerate(lengths)
+    ]
     logits: dict[int, torch.Tensor] = {}
     while any(sequence.num_computed < len(sequence.token_ids) for sequence in sequences):
         takes = data.draw(st.lists(st.integers(0, 40), min_size=len(sequences), max_size=len(sequences)), label="step")
@@ -250,7 +262,8 @@ def test_the_bits_do_not_depend_on_the_schedule(runners: list[FusedRunner], data
 
     for sequence in sequences:
         alone = Schedule(runners[0])
-        assert torch.equal(alone.compute(alone.start(sequence.token_ids)), logits[sequence.context_id])
+        expected = alone.compute(alone.start(sequence.token_ids, sequence.adapter))
+        assert torch.equal(expected, logits[sequence.context_id])
 
 
 def test_long_contexts_outgrow_the_workspace(tiny_folder: Path) -> None:
