@@ -77,7 +77,7 @@ class InProcessEngine:
         self._inbox: list[tuple[Command, int]] = []  # with the time of arrival, monotonic ns
         self._errands: list[_IntegrityCheck] = []
         self._is_closing = False
-        core.saves.on_result = self._notify
+        core.saves.on_result(self._notify)
         self._thread = threading.Thread(target=self._run, name="tartlet-engine", daemon=True)
         self._thread.start()
 

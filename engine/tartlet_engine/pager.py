@@ -39,6 +39,11 @@ class Pager:
         """Where the runner's logits are."""
         return self._runner.logits_device
 
+    @property
+    def page_bytes(self) -> int:
+        """What a page's contents take."""
+        return self._pool.swap.page_bytes
+
     def take_out(self, sequence: Sequence, num_pages: int, pinned: Container[int]) -> None:
         """Take so many pages of a sequence out of the pool, or as many as it has, the last first.
 

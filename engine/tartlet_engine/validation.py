@@ -7,9 +7,10 @@ step, or make it wrong for everybody in it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
-from tartlet_engine.api import ErrorCode, Generate, ModelInfo, Sampling, Stop
+from tartlet_engine.api import ErrorCode, Generate, ModelInfo, Sampling, SaveContext, Stop
 from tartlet_engine.command_error import CommandError
 
 MAX_LOGPROBS = 20
@@ -20,6 +21,9 @@ MAX_LOGIT_BIASES = 1024
 MAX_PENALTY = 100.0
 MAX_BIAS = 1000.0
 MAX_TEMPERATURE = 100.0
+MAX_TTL_MS = 10 * 365 * 24 * 3600 * 1000
+MAX_HOST_STATE = 1 << 20  # characters
+SAVED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}", re.ASCII)
 
 
 def check_token_ids(field: str, token_ids: Sequence[int], vocabulary_size: int) -> None:
@@ -34,6 +38,25 @@ def check_adapter(name: str | None, info: ModelInfo) -> None:
     if name is not None and name not in info.adapters:
         hint = f"There are: {', '.join(info.adapters)}." if info.adapters else "It was started without adapters."
         raise CommandError(ErrorCode.NOT_FOUND, f"{info.name} has no adapter {name[:200]!r}", hint)
+
+
+def check_saved_name(name: str) -> None:
+    """Raise CommandError `invalid-argument` unless a saved context can have the name."""
+    if SAVED_NAME.fullmatch(name) is None:
+        message = f"a saved context cannot be named {name[:200]!r}"
+        hint = "A name has 1 to 128 letters a-z A-Z, digits and . _ : / -, and begins with a letter or digit."
+        raise CommandError(ErrorCode.INVALID_ARGUMENT, message, hint)
+
+
+def check_save(command: SaveContext) -> None:
+    """Raise CommandError `invalid-argument` unless name, time to live and the host's state can be kept."""
+    check_saved_name(command.name)
+    if command.ttl_ms is not None and not 1 <= command.ttl_ms <= MAX_TTL_MS:
+        message = f"the time to live must be 1 to {MAX_TTL_MS:,} ms, got {command.ttl_ms:,}"
+        raise CommandError(ErrorCode.INVALID_ARGUMENT, message)
+    if len(command.host_state) > MAX_HOST_STATE:
+        message = f"host_state has {len(command.host_state):,} characters; at most {MAX_HOST_STATE:,} can be kept"
+        raise CommandError(ErrorCode.INVALID_ARGUMENT, message)
 
 
 def check_generate(command: Generate, vocabulary_size: int) -> None:

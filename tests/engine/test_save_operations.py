@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tartlet_engine import save_operations
+from tartlet_engine import transfers
 from tartlet_engine.api import Done, ErrorCode, Failed
 from tartlet_engine.saved_contexts import SavedContexts
 
@@ -26,9 +25,6 @@ def rows(driver: Any, context_id: int, count: int) -> list[tuple[int, float]]:
     driver.settle()
     chunks = [event for event in driver.events if getattr(event, "generation_id", None) == generation]
     return [(p.chosen.token_id, p.chosen.logprob) for chunk in chunks for p in getattr(chunk, "logprobs", ())]
-
-
-# ---- Restored is as saved ----
 
 
 @pytest.mark.parametrize("length", [1, 3, 4, 5, 23])
@@ -64,35 +60,6 @@ def test_an_opened_context_goes_on_as_the_saved_one(
         assert driver.tokens(generation) == hash_text(so_far, 9)
     driver.close_run(run)
     assert driver.num_held == 0
-
-
-def test_an_empty_context_can_be_saved(hash_engine: Any) -> None:
-    """It comes back empty."""
-    driver = hash_engine()
-    run = driver.open_run()
-    driver.save(driver.create(run))
-    driver.settle()
-    opening, opened = driver.open_saved(run)
-    driver.settle()
-    driver.append(opened, PROMPT)
-    driver.flush(opened)
-    driver.settle()
-
-    assert driver.opened(opening).token_ids == ()
-    assert driver.failures == []
-
-
-def test_kept_logits_are_where_others_are(hash_engine: Any) -> None:
-    """Logits that come out of a file lie on the runner's device, to be sampled together with those it computes."""
-    driver = hash_engine()
-    run = driver.open_run()
-    driver.save(driver.create(run, PROMPT))
-    driver.settle()
-    driver.runner.logits_device = torch.device("meta")
-    _, opened = driver.open_saved(run)
-    driver.settle()
-
-    assert driver.logits(opened).device == torch.device("meta")
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
@@ -139,56 +106,6 @@ def test_restored_is_original(tiny_engine: Any, tmp_path: Path, runner: str) -> 
         other.core.check_integrity()
 
     check()
-
-
-def test_formats_do_not_mix(tiny_engine: Any, tmp_path: Path) -> None:
-    """What one runner or format has saved is refused by another, by name, and stays for its own."""
-    folder = str(tmp_path / "saved")
-    driver = tiny_engine(saved_path=folder)
-    driver.save(driver.create(driver.open_run(), PROMPT))
-    driver.settle()
-    driver.core.close()
-    for changed in ({"runner": "transformers"}, {"quantize": "int8"}, {"dtype": "bfloat16"}):
-        other = tiny_engine(saved_path=folder, **changed)
-        opening, _ = other.open_saved(other.open_run())
-        other.settle()
-        assert other.failure(opening).code is ErrorCode.UNSUPPORTED
-        assert "tiny" in other.failure(opening).message
-    again = tiny_engine(saved_path=folder)
-    opening, _ = again.open_saved(again.open_run())
-    again.settle()
-
-    assert again.opened(opening).token_ids == tuple(PROMPT)
-
-
-# ---- Order, names, tenants ----
-
-
-def test_what_is_asked_afterwards_does_not_concern_what_is_saved(
-    hash_engine: Any, hash_text: Callable[..., list[int]]
-) -> None:
-    """A save holds the tokens of its moment, whether the context is then extended, cut or freed."""
-    driver = hash_engine(num_pages=100)
-    run = driver.open_run()
-    contexts = [driver.create(run, PROMPT) for _ in range(3)]
-    for index, context in enumerate(contexts):
-        driver.save(context, f"saved-{index}")
-    driver.append(contexts[0], [40, 41])
-    driver.truncate(contexts[1], 5)
-    driver.free(contexts[2])
-    driver.settle()
-    for index in range(3):
-        opening, opened = driver.open_saved(run, f"saved-{index}")
-        driver.settle()
-        generation = driver.generate(opened, max_tokens=5)
-        driver.settle()
-        assert driver.opened(opening).token_ids == tuple(PROMPT)
-        assert driver.tokens(generation) == hash_text(PROMPT, 5)
-    generation = driver.generate(contexts[1], max_tokens=5)
-    driver.settle()
-
-    assert driver.tokens(generation) == hash_text(PROMPT[:5], 5)
-    assert driver.failures == []
 
 
 def test_names_belong_to_tenants(hash_engine: Any) -> None:
@@ -242,31 +159,6 @@ def test_bad_names_are_refused(hash_engine: Any, name: str) -> None:
     assert {driver.failure(each).code for each in (saving, opening, deleting)} == {ErrorCode.INVALID_ARGUMENT}
 
 
-@pytest.mark.parametrize("options", [{"ttl_ms": 0}, {"ttl_ms": -5}, {"ttl_ms": 2**60}, {"host_state": "x" * (1 << 21)}])
-def test_bad_options_are_refused(hash_engine: Any, options: dict[str, Any]) -> None:
-    """Times and notes out of their ranges are refused."""
-    driver = hash_engine()
-    saving = driver.save(driver.create(driver.open_run(), PROMPT), **options)
-
-    assert driver.failure(saving).code is ErrorCode.INVALID_ARGUMENT
-
-
-def test_refusals_of_the_store_reach_the_program(hash_engine: Any) -> None:
-    """Taken names and full quotas fail the save alone."""
-    driver = hash_engine(saved=SavedContexts("hash", max_bytes=400))
-    run = driver.open_run()
-    context = driver.create(run, PROMPT)
-    first, second = driver.save(context), driver.save(context)
-    driver.settle()
-    big = driver.save(driver.create(run, PROMPT * 8), "big")
-    driver.settle()
-
-    assert driver.failure(first if not driver.is_done(first) else second).code is (
-        ErrorCode.QUOTA_EXCEEDED if not driver.is_done(first) else ErrorCode.ALREADY_EXISTS
-    )
-    assert driver.failure(big).code is ErrorCode.QUOTA_EXCEEDED
-
-
 def test_busy_contexts(hash_engine: Any) -> None:
     """A context cannot be saved while it generates; one that is being opened can only be freed."""
     driver = hash_engine()
@@ -286,229 +178,11 @@ def test_busy_contexts(hash_engine: Any) -> None:
     driver.settle()
 
 
-# ---- Ends before the end ----
-
-
-class Gate(SavedContexts):
-    """A store that waits before each answer until the test lets it go on."""
-
-    def __init__(self) -> None:
-        super().__init__("hash")
-        self.opened = threading.Event()
-
-    def get(self, tenant: str, name: str) -> Any:
-        assert self.opened.wait(60)
-        return super().get(tenant, name)
-
-
-@pytest.fixture
-def gate() -> Iterator[Gate]:
-    store = Gate()
-    yield store
-    store.opened.set()
-
-
-@pytest.mark.parametrize("end", ["free", "close_run"])
-def test_an_opening_that_nobody_wants_any_more(hash_engine: Any, gate: Gate, end: str) -> None:
-    """Freed or closed while the disk is read, it leaves no context, no page and no event."""
-    driver = hash_engine(saved=gate)
-    run = driver.open_run()
-    driver.save(driver.create(run, PROMPT))
-    driver.settle()
-    _, opened = driver.open_saved(run)
-    if end == "free":
-        driver.free(opened)
-    else:
-        driver.close_run(run)
-    driver.events.clear()
-    gate.opened.set()
-    driver.settle()
-
-    assert driver.events == []
-    driver.close_run(run)
-    assert (driver.num_held, driver.core.stats().contexts) == (0, 0)
-
-
-@pytest.mark.parametrize("num_steps", range(8))
-def test_a_run_that_ends_while_it_saves_and_opens(
-    hash_engine: Any, monkeypatch: pytest.MonkeyPatch, num_steps: int
-) -> None:
-    """Whenever it ends: nothing of it is left, no event follows, and what was saved is whole or not there."""
-    monkeypatch.setattr(save_operations, "TRANSFER_BYTES", 1)  # a page a step
-    driver = hash_engine(max_batch_tokens=12)
-    run = driver.open_run()
-    context = driver.create(run, PROMPT)
-    driver.save(context, "before")
-    driver.settle()
-    driver.save(driver.create(run, PROMPT[::-1]), "during")
-    driver.open_saved(run, "before")
-    driver.step(num_steps)
-    driver.close_run(run)
-    driver.events.clear()
-    driver.settle()
-    events = list(driver.events)
-    other = driver.open_run()
-    opening, _ = driver.open_saved(other, "during")
-    driver.settle()
-
-    assert events == []
-    assert driver.core.stats().contexts == (0 if driver.failures else 1)
-    if not driver.failures:
-        assert driver.opened(opening).token_ids == tuple(PROMPT[::-1])
-    driver.close_run(other)
-    assert driver.num_held == 0
-
-
-def test_a_save_whose_tokens_cannot_be_computed(hash_engine: Any) -> None:
-    """If the model fails, the save fails, once, and what it held is freed."""
-    driver = hash_engine()
-    run = driver.open_run()
-    saving = driver.save(driver.create(run, PROMPT))
-    driver.runner.failures = 2  # of the context, and of the fork that then tries itself
-    driver.settle()
-
-    assert driver.failure(saving).code is ErrorCode.INTERNAL
-    assert driver.core.stats().contexts == 1
-
-
-@pytest.mark.parametrize("method", ["read_pages", "write_pages"])
-def test_a_copy_that_fails(hash_engine: Any, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    """If pages cannot be read or written, that operation fails, and a neighbour goes on."""
-    driver = hash_engine()
-    run = driver.open_run()
-    driver.save(driver.create(run, PROMPT))
-    if method == "write_pages":
-        driver.settle()
-
-    def fail(*args: Any) -> Any:
-        raise ValueError("broken")
-
-    monkeypatch.setattr(driver.runner, method, fail)
-    driver.open_saved(run)
-    neighbour = driver.generate(driver.create(run, PROMPT), max_tokens=5)
-    driver.settle()
-
-    assert len(driver.tokens(neighbour)) == 5
-    assert {failed.error.code for failed in driver.failures} <= {ErrorCode.INTERNAL, ErrorCode.NOT_FOUND}
-    assert driver.failures
-
-
-# ---- Room ----
-
-
-def test_without_free_pages_the_tokens_are_computed_again(
-    hash_engine: Any, hash_text: Callable[..., list[int]]
-) -> None:
-    """A context opened into a full cache waits for pages as others do, and goes on right when there are some."""
-    driver = hash_engine(num_pages=8)
-    run = driver.open_run()
-    context = driver.create(run, PROMPT)
-    driver.save(context)
-    driver.settle()
-    opening, opened = driver.open_saved(run)
-    driver.settle()
-    assert driver.opened(opening).token_ids == tuple(PROMPT)
-    driver.free(context)
-    generation = driver.generate(opened, max_tokens=3)
-    driver.settle()
-
-    assert driver.tokens(generation) == hash_text(PROMPT, 3)
-
-
-def test_swapped_contexts_are_saved_and_idle_ones_make_room(hash_engine: Any, hash_text: Callable[..., Any]) -> None:
-    """A context is saved out of the swap space, and opened into pages that idle contexts give up."""
-    driver = hash_engine(num_pages=12, swap_pages=100)
-    run = driver.open_run()
-    context, other = driver.create(run, PROMPT), driver.create(run, range(100, 140))
-    for each in (context, other):
-        driver.flush(each)
-        driver.settle()
-    assert driver.core._contexts.get(context).page_table.num_swapped == 4
-    saving = driver.save(context)
-    driver.settle()
-    computed = driver.runner.num_computed_tokens
-    opening, opened = driver.open_saved(run)
-    driver.settle()
-    generation = driver.generate(opened, max_tokens=1)
-    driver.settle()
-
-    assert driver.is_done(saving)
-    assert driver.opened(opening).token_ids == tuple(PROMPT)
-    assert driver.tokens(generation) == hash_text(PROMPT, 1)
-    assert driver.runner.num_computed_tokens == computed
-
-
-def test_what_can_never_fit_is_refused(hash_engine: Any) -> None:
-    """A context of more pages than the run may hold is refused when it is opened."""
-    driver = hash_engine()
-    driver.save(driver.create(driver.open_run(), PROMPT))
-    driver.settle()
-    run = driver.open_run(max_pages=3)
-    opening, _ = driver.open_saved(run)
-    driver.settle()
-
-    assert driver.failure(opening).code is ErrorCode.KV_EXHAUSTED
-    assert driver.core.stats().contexts == 1
-
-
-def test_a_limit_of_pages_ends_the_run(hash_engine: Any) -> None:
-    """Opened contexts count for the run's pages: one too many is a limit reached, and holds nothing."""
-    driver = hash_engine()
-    run = driver.open_run(max_pages=10)
-    driver.save(driver.create(run, PROMPT))
-    driver.settle()
-    driver.open_saved(run)
-    driver.settle()
-
-    assert [(event.limit, event.used, event.allowed) for event in driver.limits_reached] == [("kv_pages", 12, 10)]
-    driver.close_run(run)
-    assert driver.num_held == 0
-
-
-def test_a_run_that_reaches_a_limit_while_it_opens(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit is all that it hears of, and what was opened by half is given back."""
-    monkeypatch.setattr(save_operations, "TRANSFER_BYTES", 1)
-    driver = hash_engine(num_pages=200)
-    saver = driver.open_run()
-    driver.save(driver.create(saver, PROMPT))
-    driver.settle()
-    driver.close_run(saver)
-    run = driver.open_run(max_generated_tokens=2)
-    driver.open_saved(run)
-    while not driver.num_held:
-        driver.step()
-    driver.generate(driver.create(run, [7]), max_tokens=9)
-    driver.settle()
-
-    assert [event.limit for event in driver.limits_reached] == ["generated_tokens"]
-    assert driver.failures == []
-    driver.close_run(run)
-    assert driver.num_held == 0
-
-
-def test_others_go_on_while_pages_are_copied(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Saving and opening copy a bounded number of pages between two steps, in which others get their tokens."""
-    monkeypatch.setattr(save_operations, "TRANSFER_BYTES", 1)
-    driver = hash_engine(num_pages=200)
-    run = driver.open_run()
-    long = driver.create(run, PROMPT * 4)
-    driver.flush(long)
-    driver.settle()
-    neighbour = driver.generate(driver.create(run, PROMPT), max_tokens=100)
-    saving = driver.save(long)
-    driver.step(20)
-
-    assert not driver.is_done(saving)
-    assert len(driver.tokens(neighbour)) >= 19
-    driver.settle()
-    assert driver.is_done(saving)
-
-
 def test_random_schedules(
     hash_engine: Any, hash_text: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is saved, opened, forked, cut and freed in whatever order: contexts hold what they should."""
-    monkeypatch.setattr(save_operations, "TRANSFER_BYTES", 20)
+    monkeypatch.setattr(transfers, "TRANSFER_BYTES", 20)
 
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())

@@ -1,0 +1,178 @@
+"""Opening saved contexts: let the store find it, on a thread of its own -> take pages -> write them, some a step."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import torch
+
+from tartlet_engine import validation
+from tartlet_engine.accounts import RunLimitError
+from tartlet_engine.api import ErrorCode, Failed, ModelInfo, Opened, OpenSaved
+from tartlet_engine.command_error import CommandError
+from tartlet_engine.contexts import ContextTable
+from tartlet_engine.demands import Demands
+from tartlet_engine.pager import Pager
+from tartlet_engine.pages import OutOfPagesError
+from tartlet_engine.preemption import Preemption
+from tartlet_engine.saved_contexts import SavedContexts
+from tartlet_engine.saved_file import SavedHeader, Snapshot
+from tartlet_engine.sequence import Sequence
+from tartlet_engine.store_worker import StoreWorker, engine_error
+from tartlet_engine.transfers import Transfers
+
+_log = logging.getLogger("tartlet_engine")
+
+
+class Opening:
+    """Carries out `OpenSaved`. On the engine's thread."""
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        pager: Pager,
+        preemption: Preemption,
+        contexts: ContextTable,
+        demands: Demands,
+        require_computable: Callable[[Sequence], None],
+        store: SavedContexts,
+        worker: StoreWorker,
+        transfers: Transfers,
+        adapter_digests: Mapping[str, str],
+    ) -> None:
+        """Open saved contexts of one model.
+
+        Args:
+            info: the model's facts.
+            pager: writes pages.
+            preemption: makes room for what is opened.
+            contexts: all contexts.
+            demands: ends what a limit ends.
+            require_computable: raises CommandError for a context that can never fit.
+            store: where saved contexts are.
+            worker: lets the store work.
+            transfers: where pages are written, some a step.
+            adapter_digests: of the adapters that contexts may have, by name.
+        """
+        self._info = info
+        self._pager = pager
+        self._preemption = preemption
+        self._contexts = contexts
+        self._demands = demands
+        self._require_computable = require_computable
+        self._store = store
+        self._worker = worker
+        self._transfers = transfers
+        self._adapter_digests = adapter_digests
+        self.handlers: dict[type, Callable[[Any, int], None]] = {OpenSaved: self._open}
+
+    def _open(self, command: OpenSaved, arrived_ns: int) -> None:
+        account = self._worker.account(command.run_id)
+        validation.check_saved_name(command.name)
+        self._contexts.create(command.context_id, account)
+        sequence = self._contexts.get(command.context_id)
+        sequence.operation = "opened"
+
+        def take_up(future: Future[Snapshot]) -> None:
+            if self._contexts.sequences.get(command.context_id) is not sequence:
+                return  # freed meanwhile
+            try:
+                self._begin_to_write(command, sequence, future.result())
+            except Exception as error:
+                self._demands.free(sequence)
+                self._worker.answer(account, Failed(command.operation_id, engine_error(error)))
+
+        self._worker.carry_out(lambda: self._store.get(account.tenant, command.name), take_up)
+
+    def _begin_to_write(self, command: OpenSaved, sequence: Sequence, snapshot: Snapshot) -> None:
+        """Take pages for a saved context that was found.
+
+        If too few are free just now, its tokens are computed again when somebody demands it, under the rules that then
+        hold for everybody who waits for pages.
+        """
+        token_ids, num_pages = snapshot.token_ids.tolist(), len(snapshot.pages)
+        sequence.token_ids, sequence.gaps = token_ids, snapshot.header.gaps
+        expected = -(-len(token_ids) // self._info.page_size)
+        if sequence.next_position > self._info.context_len or num_pages != expected:
+            raise CommandError(ErrorCode.INTERNAL, f"{command.name!r} does not fit the model it was saved with")
+        self._require_adapter(snapshot.header)
+        sequence.adapter = snapshot.header.adapter
+        self._require_computable(sequence)
+        try:
+            sequence.account.require_pages(num_pages)
+            self._preemption.take_from_idle(num_pages)
+            sequence.page_table.reserve(0, len(token_ids))
+        except RunLimitError as breach:
+            self._demands.stop_run(breach)
+            self._demands.free(sequence)
+        except OutOfPagesError as error:
+            if sequence.gaps:
+                message = f"{command.name!r} needs {error.need:,} pages, {error.available:,} are available"
+                hint = "Free contexts; what was evicted from is not computed again."
+                raise CommandError(ErrorCode.KV_EXHAUSTED, message, hint) from error
+            _log.info("saved context %r is opened without its pages: %s", command.name, error)
+            self._complete(command, sequence, snapshot)
+        else:
+            self._transfers.add(
+                _PageWriter(
+                    command.operation_id,
+                    sequence,
+                    self._pager,
+                    snapshot.pages,
+                    then=lambda: self._take_over(command, sequence, snapshot),
+                )
+            )
+
+    def _take_over(self, command: OpenSaved, sequence: Sequence, snapshot: Snapshot) -> None:
+        """Take note that all pages are written."""
+        if sequence.account.is_stopped:
+            self._demands.free(sequence)  # its run waits for nothing any more, and its pages have been given back
+            return
+        sequence.num_computed = len(sequence.token_ids)
+        if snapshot.logits is not None:
+            sequence.logits = snapshot.logits.to(self._pager.logits_device)
+        self._complete(command, sequence, snapshot)
+
+    def _complete(self, command: OpenSaved, sequence: Sequence, snapshot: Snapshot) -> None:
+        sequence.operation = None
+        header = snapshot.header
+        event = Opened(command.operation_id, tuple(sequence.token_ids), header.host_state, header.gaps)
+        self._worker.answer(sequence.account, event)
+
+    def _require_adapter(self, header: SavedHeader) -> None:
+        """Raise CommandError unless the adapter that a context was saved with is there, with the same weights."""
+        if header.adapter is None or self._adapter_digests.get(header.adapter) == header.adapter_digest:
+            return
+        is_other = header.adapter in self._adapter_digests
+        what = "whose weights are others now" if is_other else "which the model has not been given"
+        message = f"{header.name!r} was saved with the adapter {header.adapter!r}, {what}"
+        raise CommandError(ErrorCode.UNSUPPORTED, message, "Serve that adapter as it was then, or fill a new context.")
+
+
+class _PageWriter:
+    """Writes the pages of a context that is opened: a `transfers.Transfer`."""
+
+    def __init__(
+        self, operation_id: int, sequence: Sequence, pager: Pager, contents: torch.Tensor, then: Callable[[], None]
+    ) -> None:
+        self.operation_id = operation_id
+        self.sequence = sequence
+        self._pager = pager
+        self._contents = contents  # uint8[pages, page_bytes]
+        self._then = then
+        self._num_written = 0
+
+    def copy_some(self, max_bytes: int) -> bool:
+        """Write some pages; none if the run has reached a limit meanwhile, and so has lost them."""
+        start, num_pages = self._num_written, len(self._contents)
+        if start < num_pages and not self.sequence.account.is_stopped:
+            end = min(num_pages, start + max(1, max_bytes // self._pager.page_bytes))
+            self._pager.write(self.sequence.page_table.page_ids[start:end], self._contents[start:end])
+            self._num_written = end
+            if end < num_pages:
+                return False
+        self._then()
+        return True
