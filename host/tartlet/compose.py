@@ -26,6 +26,7 @@ def start_engine(
     saved_path: str | Path | None = None,
     saved_bytes: int = 1 << 30,
     adapters: Mapping[str, Path] | None = None,
+    adapter_bytes: int = 1 << 30,
     progress: Progress = silent,
 ) -> EngineClient:
     """Load a model, fetching it if it is not there, and start an engine with it on a thread of its own.
@@ -41,6 +42,7 @@ def start_engine(
         saved_path: a folder for the contexts that programs save; None for `paths.saved_folder()`.
         saved_bytes: what those of one tenant may take.
         adapters: folders of LoRA adapters in the format of PEFT, by name.
+        adapter_bytes: memory that they may take together.
         progress: hears of fetching, converting and loading.
 
     Raises:
@@ -60,6 +62,7 @@ def start_engine(
         saved_path=str(paths.saved_folder() if saved_path is None else Path(saved_path).absolute()),
         saved_bytes=saved_bytes,
         adapters=tuple((name, str(path)) for name, path in (adapters or {}).items()),
+        adapter_bytes=adapter_bytes,
     )
     from tartlet_engine.engine import start_engine as start
     from tartlet_engine.weights import ModelLoadError

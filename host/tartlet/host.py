@@ -62,6 +62,7 @@ class Host:
         saved_path: The folder for contexts that programs save; None for `saved` in `TARTLET_HOME`.
         saved_bytes: What the saved contexts of one tenant may take.
         adapters: Folders of LoRA adapters in the format of PEFT, by the names that programs know them by.
+        adapter_bytes: Memory that all adapters together may take.
         engine: An engine to use instead of loading a model, such as `tartlet.testing.FakeEngine`. It serves one host at
             a time, and stays the caller's to close.
         limits: What a run may use if its start does not say otherwise.
@@ -82,6 +83,7 @@ class Host:
         saved_path: str | Path | None = None,
         saved_bytes: int = 1 << 30,
         adapters: Mapping[str, str | Path] | None = None,
+        adapter_bytes: int = 1 << 30,
         engine: EngineClient | None = None,
         limits: Limits | None = None,
         spares: int = 2,
@@ -93,7 +95,7 @@ class Host:
         self._threads, self._kv_pages, self._prefix_cache = threads, kv_pages, prefix_cache
         self._swap_bytes = swap_bytes
         self._saved_path, self._saved_bytes = saved_path, saved_bytes
-        self._adapters = arguments.checked_adapters(adapters)
+        self._adapters, self._adapter_bytes = arguments.checked_adapters(adapters), adapter_bytes
         self._given_engine = engine
         self._limits = Limits() if limits is None else arguments.checked_limits(limits)
         self._num_spares = spares
@@ -267,5 +269,6 @@ class Host:
             saved_path=self._saved_path,
             saved_bytes=self._saved_bytes,
             adapters=self._adapters,
+            adapter_bytes=self._adapter_bytes,
             progress=self._progress,
         )

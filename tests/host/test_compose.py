@@ -25,7 +25,9 @@ def test_an_engine_starts_and_reports_on_it(tiny_folder: Path) -> None:
     assert [news for news in heard if news[1] == news[2]] == heard[-1:]
 
 
-@pytest.mark.parametrize("setting", [{"dtype": "int3"}, {"threads": 0}, {"kv_pages": 0}, {"swap_bytes": -1}])
+@pytest.mark.parametrize(
+    "setting", [{"dtype": "int3"}, {"threads": 0}, {"kv_pages": 0}, {"swap_bytes": -1}, {"adapter_bytes": 0}]
+)
 def test_a_setting_out_of_range_is_the_users(tiny_folder: Path, setting: dict[str, object]) -> None:
     """The error names it."""
     with pytest.raises(ConfigError, match=next(iter(setting))):
