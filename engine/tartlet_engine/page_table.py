@@ -70,12 +70,14 @@ class PageTable:
         """
         index, num_new_pages = start // self._pool.page_size, self.num_new_pages(start, end)
         is_copied = self._must_copy(start, end)
-        is_indexed = start < end and index < len(self.page_ids) and self.page_ids[index] in self._pool.index
-        if is_indexed and not is_copied and num_new_pages < self._pool.num_available:
-            # The indexed page is kept for others. It becomes available itself, so this takes nothing from anybody.
-            is_copied = True
-            num_new_pages += 1
-        new_page_ids = self._pool.allocate(num_new_pages)
+        is_kept = not is_copied and self._is_indexed(start, end) and num_new_pages < self._pool.num_available
+        # A page that is kept for others becomes available itself, so this takes nothing from anybody.
+        new_page_ids = self._pool.allocate(num_new_pages + is_kept)
+        # Making room may have dropped a page before it, without which nobody can find it.
+        is_indexed = self._is_indexed(start, end)
+        if is_kept and not is_indexed:
+            self._pool.release([new_page_ids.pop()])
+        is_copied = is_copied or (is_kept and is_indexed)
         self._account.hold(new_page_ids)
         copy = None
         if is_copied:
@@ -169,6 +171,10 @@ class PageTable:
             [self.page_ids[slot // size] for slot in targets],
             [slot % size for slot in targets],
         )
+
+    def _is_indexed(self, start: int, end: int) -> bool:
+        index = start // self._pool.page_size
+        return start < end and index < len(self.page_ids) and self.page_ids[index] in self._pool.index
 
     def _must_copy(self, start: int, end: int) -> bool:
         index = start // self._pool.page_size

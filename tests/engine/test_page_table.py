@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tartlet_engine.accounts import RunAccount
 from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import OutOfPagesError, PagePool
+from tartlet_engine.swap import SwapSpace
 
 PAGE_SIZE = 4
 
@@ -158,6 +160,27 @@ def test_without_a_page_for_a_copy_an_indexed_page_is_written_in_place() -> None
 
     assert table.reserve(2, 3) is None
     assert (pool.index.find(b"key"), pool.num_held) == (None, 1)
+
+
+@pytest.mark.parametrize(("num_pages", "end", "is_kept"), [(2, 7, False), (2, 9, False), (3, 9, False), (3, 7, True)])
+def test_making_room_may_drop_what_an_indexed_page_is_found_by(num_pages: int, end: int, is_kept: bool) -> None:
+    """If the page before it is swapped and its place is taken, it is not kept for others, but written in place."""
+    pool, account = PagePool(num_pages, PAGE_SIZE, SwapSpace(100, page_bytes=1)), RunAccount(1, "local", None, None)
+    table = PageTable(pool, account)
+    table.reserve(0, 8)
+    first, second = table.page_ids
+    pool.index.insert(b"first", first, None)
+    pool.index.insert(b"second", second, first)
+    table.rename({first: pool.move_out(first, torch.zeros(1, dtype=torch.uint8))})
+    assert (pool.num_available, pool.num_cached) == (num_pages - 1, 1)
+    table.truncate(6)
+
+    copy = table.reserve(6, end)
+
+    assert (copy is not None) == is_kept == (pool.index.find(b"second") == second)
+    assert (second in table.page_ids) == (not is_kept)
+    pool.check_integrity([table.page_ids])
+    account.check_integrity([table.page_ids])
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 4), (4, 12), (3, 7), (1, 2), (5, 18), (0, 19), (7, 7 + 8)])
