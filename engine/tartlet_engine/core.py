@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tartlet_engine.api import Command, EngineError, EngineStats, ErrorCode, Event, ModelInfo
 from tartlet_engine.commands import CommandHandler
 from tartlet_engine.contexts import ContextTable
+from tartlet_engine.costs import Costs
 from tartlet_engine.demands import Demands
 from tartlet_engine.eviction import Evictions
 from tartlet_engine.fairness import FairShares
@@ -23,7 +24,6 @@ from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.step import Stepper
 from tartlet_engine.swap import SwapSpace
-from tartlet_engine.swap_costs import SwapCosts
 from tartlet_engine.token_table import TokenTable
 
 _log = logging.getLogger("tartlet_engine")
@@ -41,7 +41,7 @@ class EngineCore:
         has_prefix_cache: bool = True,
         saved: SavedContexts | None = None,
         swap_bytes: int = 0,
-        costs: SwapCosts | None = None,
+        costs: Costs | None = None,
         adapter_digests: Mapping[str, str] | None = None,
     ) -> None:
         """Serve one model.
@@ -58,7 +58,7 @@ class EngineCore:
             adapter_digests: of the adapters of `info`, which the runner holds.
         """
         self._adapters = info.adapters
-        costs = costs or SwapCosts()
+        costs = costs or Costs()
         swap = SwapSpace(swap_bytes, page_bytes=runner.read_pages([0]).nbytes)
         self._pool = PagePool(info.num_pages, info.page_size, swap)
         self._contexts = ContextTable(self._pool, info.context_len)

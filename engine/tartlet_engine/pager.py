@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from tartlet_engine.contexts import ContextTable
+from tartlet_engine.costs import Costs
 from tartlet_engine.pages import PagePool
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.swap import is_swapped
-from tartlet_engine.swap_costs import SwapCosts
 
 if TYPE_CHECKING:
     from tartlet_engine.model_runner import ModelRunner
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Pager:
     """Takes pages out and brings them back. On the engine's thread, between forward passes."""
 
-    def __init__(self, pool: PagePool, contexts: ContextTable, runner: ModelRunner, costs: SwapCosts) -> None:
+    def __init__(self, pool: PagePool, contexts: ContextTable, runner: ModelRunner, costs: Costs) -> None:
         """Move pages of `contexts` between `pool`, whose contents `runner` has, and the pool's swap space."""
         self._pool = pool
         self._contexts = contexts

@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Iterable
 
 from tartlet_engine.admission import Admission
+from tartlet_engine.costs import Costs
 from tartlet_engine.fairness import FairShares
 from tartlet_engine.pages import PagePool
 from tartlet_engine.preemption import Preemption
@@ -21,7 +22,6 @@ from tartlet_engine.prefix_cache import PrefixCache
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.step_budget import step_budget
 from tartlet_engine.step_plan import StepPlan
-from tartlet_engine.swap_costs import SwapCosts
 from tartlet_engine.turns import TenantTurns, sort_turns
 
 # While several tenants want something of a step, each takes its prompts' tokens in bites of this part of the budget.
@@ -38,7 +38,7 @@ class Scheduler:
         shares: FairShares,
         prefix_cache: PrefixCache | None = None,
         preemption: Preemption | None = None,
-        costs: SwapCosts | None = None,
+        costs: Costs | None = None,
     ) -> None:
         """Plan steps.
 
@@ -57,7 +57,7 @@ class Scheduler:
         self._shares = shares
         self._preemption = preemption
         self._admission = Admission(pool, prefix_cache, preemption)
-        self._costs = costs or SwapCosts()
+        self._costs = costs or Costs()
         self._budget = max_batch_tokens  # of the step that is planned
 
     @property

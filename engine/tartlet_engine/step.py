@@ -17,6 +17,7 @@ from tartlet_engine.api import Chunk as ChunkEvent
 from tartlet_engine.api import EngineError, ErrorCode
 from tartlet_engine.batch import build_batch, order_chunks
 from tartlet_engine.contexts import ContextTable
+from tartlet_engine.costs import Costs
 from tartlet_engine.demands import Demands
 from tartlet_engine.fairness import DECODE_COST, PREFILL_COST, FairShares
 from tartlet_engine.generation import Generation
@@ -28,7 +29,6 @@ from tartlet_engine.sampler import Sampled, launch_sampling
 from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.step_plan import Chunk, StepPlan
-from tartlet_engine.swap_costs import SwapCosts
 from tartlet_engine.watchdog import Watchdog
 
 _log = logging.getLogger("tartlet_engine")
@@ -45,7 +45,7 @@ class Stepper:
         shares: FairShares,
         scheduler: Scheduler,
         runner: ModelRunner,
-        costs: SwapCosts,
+        costs: Costs,
         prefix_cache: PrefixCache | None,
     ) -> None:
         """Step over `contexts`; what comes of it goes to `demands`, what it costs to `shares`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tartlet_engine.swap_costs import SwapCosts
+from tartlet_engine.costs import Costs
 from tartlet_engine.turns import TenantTurns
 
 # What a step should last at most, if somebody reads along or several tenants want something of it.
@@ -17,7 +17,7 @@ SHARED_STEP_S = 0.075
 LEAST_PREFILL = 32
 
 
-def step_budget(max_batch_tokens: int, costs: SwapCosts, tenants: Sequence[TenantTurns]) -> int:
+def step_budget(max_batch_tokens: int, costs: Costs, tenants: Sequence[TenantTurns]) -> int:
     """Return the token budget of a step.
 
     Args:

@@ -55,10 +55,10 @@ from tartlet_engine.api import (
 from tartlet_engine.batch import StepBatch
 from tartlet_engine.cache_folder import cache_folder
 from tartlet_engine.core import EngineCore
+from tartlet_engine.costs import Costs
 from tartlet_engine.loading import load_engine
 from tartlet_engine.page_table import SlotMoves
 from tartlet_engine.saved_contexts import SavedContexts
-from tartlet_engine.swap_costs import SwapCosts
 from tartlet_engine.tokenizer import ModelTokenizer
 
 VOCABULARY_SIZE = 512
@@ -362,7 +362,7 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
         prefix_cache: bool = True,
         saved: SavedContexts | None = None,
         swap_pages: int = 0,
-        costs: SwapCosts | None = None,
+        costs: Costs | None = None,
         runs_ahead: bool = False,
     ) -> Driver:
         info = ModelInfo(

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tartlet_engine.api import ErrorCode
-from tartlet_engine.swap_costs import FixedCosts
+from tartlet_engine.costs import FixedCosts
 from tartlet_engine.tiny import make_tiny_model
 
 PROMPT = list(range(10, 40))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tartlet_engine.costs import FixedCosts
 from tartlet_engine.pager import Pager
-from tartlet_engine.swap_costs import FixedCosts
 
 HashText = Callable[[Sequence[int], int], list[int]]
 SWAP_IS_CHEAP = FixedCosts(seconds_per_byte=0.0, seconds_per_token=1.0)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tartlet_engine.api import Chunk, ErrorCode
-from tartlet_engine.swap_costs import FixedCosts
+from tartlet_engine.costs import FixedCosts
 
 HashText = Callable[[Sequence[int], int], list[int]]
 SWAP_IS_CHEAP = FixedCosts(seconds_per_byte=0.0, seconds_per_token=1.0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tartlet_engine.accounts import RunAccount
+from tartlet_engine.costs import FixedCosts
 from tartlet_engine.fairness import TenantShare
 from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import PagePool
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.step_budget import LEAST_PREFILL, SHARED_STEP_S, step_budget
-from tartlet_engine.swap_costs import FixedCosts
 from tartlet_engine.turns import TenantTurns
 
 POOL = PagePool(4, 16)

@@ -91,9 +91,12 @@ def test_only_the_module_is_exported(kernels: Kernels) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_may_compile_at_once(kernels: Kernels, tmp_path: Path) -> None:
+def test_two_processes_may_compile_at_once(tmp_path: Path) -> None:
     """Both get the library, of which there is one in the end."""
-    processes = [start(tmp_path, TARTLET_CPU_KERNELS=kernels.instruction_set) for _ in range(2)]
+    usable = [each.name for each in INSTRUCTION_SETS if each.cpu_flags <= build.cpu_flags()]
+    if not usable:
+        pytest.skip("this CPU has none of the instruction sets")
+    processes = [start(tmp_path, TARTLET_CPU_KERNELS=usable[-1]) for _ in range(2)]  # what compiles fastest
     paths = {process.communicate(timeout=300)[0].strip() for process in processes}
 
     assert {str(path) for path in (tmp_path / "kernels").iterdir()} == paths

@@ -10,6 +10,8 @@ HEAD = """
 import asyncio, os, signal, sys, threading, time
 from tartlet.cli.interrupts import cancelling, ending_the_process
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, if the tests run in the background of a shell
+
 def ctrl_c():
     os.kill(os.getpid(), signal.SIGINT)
 """

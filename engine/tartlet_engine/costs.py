@@ -1,4 +1,8 @@
-"""What it costs to swap a page out and in again, and to compute its tokens again: measured as the engine runs."""
+"""What it costs, in seconds, to compute a token and to copy a page's bytes: measured as the engine runs.
+
+By that it is decided how long a step may be (`step_budget.py`), and whether pages that have to leave the KV cache are
+swapped or computed again (`pager.py`).
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ _MIN_STEP_TOKENS = 32
 
 
 @dataclass(slots=True)
-class SwapCosts:
-    """Running averages. Until they are measured, those of a small model on a CPU: memory is fast, computing is slow."""
+class Costs:
+    """Running averages, in seconds. Until they are measured, those of a small model on a CPU: computing is slow."""
 
     seconds_per_byte: float = 1e-9  # one way
     seconds_per_token: float = 5e-4
@@ -33,7 +37,7 @@ class SwapCosts:
 
 
 @dataclass(slots=True)
-class FixedCosts(SwapCosts):
+class FixedCosts(Costs):
     """Costs that nothing changes, for whoever must know beforehand what will be done."""
 
     def note_copy(self, num_bytes: int, seconds: float) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tartlet_engine.swap_costs import FixedCosts, SwapCosts
+from tartlet_engine.costs import Costs, FixedCosts
 
 
 def test_both_ways_of_a_copy_are_set_against_computing() -> None:
     """A page goes out and comes in, so it counts twice."""
-    costs = SwapCosts(seconds_per_byte=1.0, seconds_per_token=10.0)
+    costs = Costs(seconds_per_byte=1.0, seconds_per_token=10.0)
 
     assert costs.is_swap_cheaper(num_bytes=49, num_tokens=10)
     assert not costs.is_swap_cheaper(num_bytes=50, num_tokens=10)
@@ -17,7 +17,7 @@ def test_both_ways_of_a_copy_are_set_against_computing() -> None:
 
 def test_measurements_move_the_averages() -> None:
     """What is measured again and again becomes the cost; small steps and empty copies say nothing."""
-    costs = SwapCosts(seconds_per_byte=1.0, seconds_per_token=1.0)
+    costs = Costs(seconds_per_byte=1.0, seconds_per_token=1.0)
     costs.note_step(num_tokens=4, seconds=400.0)
     costs.note_copy(num_bytes=0, seconds=5.0)
     assert (costs.seconds_per_byte, costs.seconds_per_token) == (1.0, 1.0)
