@@ -115,9 +115,9 @@ def run_snippet(snippet: Snippet, folder: Path, host: tartlet.sync.Host) -> None
 
 
 @pytest.fixture(scope="module")
-def host() -> Iterator[tartlet.sync.Host]:
-    """A host with the tiny model, for all inferlets."""
-    with tartlet.sync.Host("tiny", threads=1, kv_pages=256) as host:
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tartlet.sync.Host]:
+    """A host with the tiny model, for all inferlets. What they save does not mix with what the user has saved."""
+    with tartlet.sync.Host("tiny", threads=1, kv_pages=256, saved_path=tmp_path_factory.mktemp("saved")) as host:
         yield host
 
 

@@ -62,6 +62,7 @@ def examine(progress: Progress = silent) -> list[Finding]:
         "components": lambda: _folder("components", paths.components_folder(), compiler.MAX_BYTES),
         "runners": lambda: _folder("runners", paths.runners_folder(), runner.MAX_BYTES),
         "packed models": lambda: _folder("packed models", paths.packed_folder()),
+        "saved contexts": lambda: _folder("saved contexts", paths.saved_folder()),
         "default model": _default_model,
         "self-test": lambda: _self_test(progress),
     }
