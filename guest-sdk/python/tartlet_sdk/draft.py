@@ -39,7 +39,8 @@ class Usage:
     prompt_tokens: int
     """Tokens in the context when it began."""
     cached_tokens: int
-    """Of these, tokens whose keys and values were there already: from a fork, a flush or an earlier generation."""
+    """Of these, tokens whose keys and values were there already: from a fork, a flush, an earlier generation, a saved
+    context, or the prefix cache."""
     generated_tokens: int
     """Tokens generated."""
     pages: int
