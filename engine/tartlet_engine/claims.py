@@ -3,7 +3,8 @@
 Within a tenant, older demands may take from younger ones. Between tenants, pages have fair shares, by weight, of the
 tenants that want something now: whoever stays within its share may take from whoever exceeds its own. So nothing is
 taken back and forth. Where a single sequence needs more than its tenant's share, tenants take turns instead: the oldest
-of a tenant may take from one that has been charged a whole step's budget more.
+of a tenant may take from one that has been charged a whole step's budget more. Where many exceed their shares and wait
+for each other's pages, the older take from the younger, so that as many go on as fit.
 """
 
 from __future__ import annotations
@@ -61,4 +62,6 @@ class Claims:
         exceeds = giving.num_pages > self._fair_pages.get(giving, 0.0)
         if exceeds and taking.num_pages + num_pages <= self._fair_pages[taking]:
             return True
+        if exceeds and giver.is_waiting and taker.demand_order < giver.demand_order:
+            return True  # the giver does not go on anyway; and ages do not change, so it does not take back
         return taker is self._oldest[taking] and giving.counter - taking.counter > self._turn_cost

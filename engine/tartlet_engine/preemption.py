@@ -83,20 +83,23 @@ class Preemption:
             return True
         if not is_last_resort and self._is_weaker_than_a_refused_one(sequence, num_pages):
             return False
+        idle = self._idle()
+        candidates = [
+            other
+            for other in self._contexts.active.values()
+            if other is not sequence and other not in taking_part and other.page_table.page_ids
+        ]
+        if not is_last_resort:
+            candidates = [other for other in candidates if self.claims.may_take(sequence, num_pages, other)]
+        if not idle and not candidates:  # told without a look at all pages, which many that wait would take every step
+            self._refused.append((sequence, num_pages))
+            return False
         held = self._held_pages()
         held.update(pinned)
-        idle = self._idle()
         missing = num_pages - self._pool.num_available
         missing -= _count_idle_pages(idle, held, missing)
         givers: list[Sequence] = []
         if missing > 0:
-            candidates = [
-                other
-                for other in self._contexts.active.values()
-                if other is not sequence and other not in taking_part and other.page_table.page_ids
-            ]
-            if not is_last_resort:
-                candidates = [other for other in candidates if self.claims.may_take(sequence, num_pages, other)]
             if (chosen := self._choose(candidates, held, missing)) is None:
                 self._refused.append((sequence, num_pages))
                 return False

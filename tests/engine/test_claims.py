@@ -79,6 +79,23 @@ def test_where_shares_are_too_small_tenants_take_turns() -> None:
     assert not claims.may_take(second, 60, running)
 
 
+def test_of_those_that_wait_beyond_their_shares_the_older_takes() -> None:
+    """Whoever's they are; but nothing is taken so from one that goes on, nor from a tenant within its share."""
+    tenants = Tenants()
+    first, second, third = (tenants.add(tenant, 30) for tenant in "abc")
+    polite = tenants.add("polite", 5)
+    for sequence in (second, third, polite):
+        sequence.is_waiting = True
+    claims = tenants.claims()
+
+    assert claims.may_take(second, 1, third)
+    assert not claims.may_take(third, 1, second)
+    assert not claims.may_take(second, 1, polite)
+    third.is_waiting = False
+    assert not claims.may_take(second, 1, third)
+    assert not claims.may_take(second, 1, first)  # the strongest
+
+
 def test_nothing_is_taken_from_who_has_just_come() -> None:
     """One that has not got any further since it came to its pages keeps them."""
     tenants = Tenants()

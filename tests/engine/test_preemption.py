@@ -134,6 +134,20 @@ def test_preempted_is_undisturbed(hash_engine: Any, hash_text: HashText) -> None
     assert sum(preemptions) > 100
 
 
+@pytest.mark.parametrize("swap_pages", [0, 500])
+def test_as_many_tenants_go_on_as_fit(hash_engine: Any, hash_text: HashText, swap_pages: int) -> None:
+    """Where contexts are larger than their tenants' shares, and grow, most of those that fit run at once."""
+    driver = hash_engine(num_pages=40, swap_pages=swap_pages, costs=SWAP_IS_CHEAP, max_batch_tokens=64)
+    prompts = [[10 * tenant + 20, *range(16)] for tenant in range(10)]
+    contexts = [driver.create(driver.open_run(tenant=f"t{number}"), prompt) for number, prompt in enumerate(prompts)]
+    generations = [driver.generate(context, max_tokens=12) for context in contexts]
+    driver.settle()
+
+    assert [driver.tokens(generation) for generation in generations] == [hash_text(prompt, 12) for prompt in prompts]
+    # Each has 7 pages in the end, so 5 fit: two rounds of 12 tokens, and some steps for prompts and for what is given.
+    assert driver.core.stats().steps < 45
+
+
 def test_idle_contexts_go_first_the_least_recently_used_of_all(hash_engine: Any, hash_text: HashText) -> None:
     """Contexts that nobody waits for make room before anything that runs, and come back when they are used."""
     driver = hash_engine(num_pages=12, swap_pages=100, costs=SWAP_IS_CHEAP)
