@@ -91,7 +91,8 @@ class Opening:
         """Take pages for a saved context that was found.
 
         If too few are free just now, its tokens are computed again when somebody demands it, under the rules that then
-        hold for everybody who waits for pages.
+        hold for everybody who waits for pages. If tokens were evicted from it that cannot be done, so its pages wait in
+        the swap space.
         """
         token_ids, num_pages = snapshot.token_ids.tolist(), len(snapshot.pages)
         sequence.token_ids, sequence.gaps = token_ids, snapshot.header.gaps
@@ -109,12 +110,16 @@ class Opening:
             self._demands.stop_run(breach)
             self._demands.free(sequence)
         except OutOfPagesError as error:
-            if sequence.gaps:
-                message = f"{command.name!r} needs {error.need:,} pages, {error.available:,} are available"
+            if not sequence.gaps:
+                _log.info("saved context %r is opened without its pages: %s", command.name, error)
+                self._complete(command, sequence, snapshot)
+            elif self._pager.put_into_swap(sequence, snapshot.pages):
+                self._take_over(command, sequence, snapshot)
+            else:
+                message = f"{command.name!r} needs {error.need:,} pages; available are {error.available:,}"
+                message += f", and {self._pager.num_free_swap_pages:,} in the swap space"
                 hint = "Free contexts; what was evicted from is not computed again."
                 raise CommandError(ErrorCode.KV_EXHAUSTED, message, hint) from error
-            _log.info("saved context %r is opened without its pages: %s", command.name, error)
-            self._complete(command, sequence, snapshot)
         else:
             self._transfers.add(
                 _PageWriter(

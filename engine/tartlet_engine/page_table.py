@@ -109,6 +109,12 @@ class PageTable:
         self.truncate(0)
         self.page_ids = page_ids
 
+    def hold_swapped(self, page_ids: list[int]) -> None:
+        """Hold, where nothing is held yet, pages that have just been put into the swap space for this page table."""
+        assert not self.page_ids, "pages are held already"
+        self._account.hold(page_ids)
+        self.page_ids = page_ids
+
     def truncate(self, num_tokens: int) -> None:
         """Give back the pages that the first `num_tokens` tokens do not need."""
         num_kept = self._pool.pages_for(num_tokens)

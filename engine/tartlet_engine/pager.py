@@ -44,6 +44,11 @@ class Pager:
         """What a page's contents take."""
         return self._pool.swap.page_bytes
 
+    @property
+    def num_free_swap_pages(self) -> int:
+        """Pages that still fit into the swap space."""
+        return self._pool.swap.num_free
+
     def take_out(self, sequence: Sequence, num_pages: int, pinned: Container[int]) -> None:
         """Take so many pages of a sequence out of the pool, or as many as it has, the last first.
 
@@ -89,6 +94,16 @@ class Pager:
         for swapped_id, page_id in zip(swapped_ids, page_ids, strict=True):
             self._pool.move_in(swapped_id, page_id)
         self._move(dict(zip(swapped_ids, page_ids, strict=True)))
+
+    def put_into_swap(self, sequence: Sequence, contents: torch.Tensor) -> bool:
+        """Let a sequence without pages have these, uint8[pages, page_bytes], in the swap space, if they fit there.
+
+        Copies nothing: the contents must not change afterwards, and their memory is free when no page of them is left.
+        """
+        if len(contents) > self._pool.swap.num_free:
+            return False
+        sequence.page_table.hold_swapped([self._pool.swap.add(page, 1) for page in contents])
+        return True
 
     def part(self, sequence: Sequence) -> bool:
         """Let the page that the sequence writes to next be its own, without a page for a copy.

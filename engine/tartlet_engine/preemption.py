@@ -109,11 +109,13 @@ class Preemption:
         self._take_out((*idle, *givers), num_pages, held)
         return num_pages <= self._pool.num_available
 
-    @property
-    def num_obtainable_pages(self) -> int:
-        """The pages that one sequence could have, if all others stood back."""
+    def num_obtainable_pages(self, sequence: Sequence) -> int:
+        """Return how many pages a sequence could have, if all others stood back as far as they can."""
         held = {page_id for page_table in self._kept.values() for page_id in page_table.page_ids}
-        return self._pool.num_pages - len(held)
+        for other in self._contexts.sequences.values():
+            if other is not sequence and self._must_stay(other):
+                held.update(_resident(other))
+        return self._pool.num_pages - len(held.difference(sequence.page_table.page_ids))
 
     def take_from_idle(self, num_pages: int) -> None:
         """Make so many pages available, as far as idle contexts hold some."""
@@ -136,9 +138,13 @@ class Preemption:
         for page_table in self._kept.values():
             held.update(page_table.page_ids)
         for sequence in self._contexts.sequences.values():
-            if sequence.gaps and len(sequence.page_table.page_ids) > self._pool.swap.num_free:
-                held.update(sequence.page_table.page_ids)  # they cannot be computed again
+            if self._must_stay(sequence):
+                held.update(sequence.page_table.page_ids)
         return held
+
+    def _must_stay(self, sequence: Sequence) -> bool:
+        """Tell whether a sequence's pages can neither be computed again nor all be swapped."""
+        return bool(sequence.gaps) and len(sequence.page_table.page_ids) > self._pool.swap.num_free
 
     def _idle(self) -> list[Sequence]:
         """The contexts that nobody waits for, the least recently used first."""

@@ -135,4 +135,4 @@ class Scheduler:
             self._add(plan, strongest, min(strongest.num_to_compute, self._max_batch_tokens))
             strongest.last_served_step = strongest.account.share.last_served_step = step
         else:
-            plan.stuck, plan.num_obtainable_pages = strongest, preemption.num_obtainable_pages
+            plan.stuck, plan.num_obtainable_pages = strongest, preemption.num_obtainable_pages(strongest)

@@ -215,7 +215,7 @@ class Stepper:
         needed = self._pool.pages_for(sequence.target_len)
         message = (
             f"a context of {len(sequence.token_ids):,} tokens needs {needed:,} pages; "
-            f"{have:,} of {self._pool.num_pages:,} can be had, if all others stand back"
+            f"{have:,} of {self._pool.num_pages:,} can be had, if all others stand back as far as they can"
         )
         hint = "Use a shorter context, or give the engine a larger KV cache (kv_pages)."
         sequence.forget()

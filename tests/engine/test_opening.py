@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,39 @@ def test_without_free_pages_the_tokens_are_computed_again(
     driver.settle()
 
     assert driver.tokens(generation) == hash_text(PROMPT, 3)
+
+
+@pytest.mark.parametrize("num_swap_pages", [0, 100])
+def test_without_free_pages_what_was_evicted_from_waits_in_the_swap_space(
+    hash_engine: Any, hash_text: Callable[..., list[int]], num_swap_pages: int
+) -> None:
+    """It cannot be computed again, so it is opened swapped; without room there either, it is refused."""
+    driver = hash_engine(num_pages=13, swap_pages=num_swap_pages)
+    run = driver.open_run()
+    context = driver.create(run, PROMPT)
+    driver.evict(context, 4, 10)
+    driver.settle()
+    driver.save(context)
+    driver.settle()
+    driver.free(context)
+    driver.generate(driver.create(run, [7] * 40), max_tokens=4)
+    while driver.num_held < 10:
+        driver.step()
+    opening, opened = driver.open_saved(run)
+    while not driver.core.saves.has_work:  # no step meanwhile: the generation keeps its pages
+        time.sleep(0.001)
+    driver.settle()
+    if num_swap_pages == 0:
+        assert driver.failure(opening).code is ErrorCode.KV_EXHAUSTED
+        return
+    generation = driver.generate(opened, max_tokens=3)
+    driver.settle()
+    assert driver.failures == []
+
+    kept = [*PROMPT[:4], *PROMPT[10:]]
+    (first,) = hash_text(PROMPT, 1)
+    assert driver.tokens(generation) == [first, *hash_text([*kept, first], 2)]
+    assert driver.runner.num_computed_tokens == len(PROMPT) + 40 + 3 + 2
 
 
 def test_swapped_contexts_are_saved_and_idle_ones_make_room(hash_engine: Any, hash_text: Callable[..., Any]) -> None:

@@ -403,3 +403,17 @@ def test_the_fused_runner_resumes_bit_for_bit(tiny_engine: Any, swap_bytes: int)
 
     assert num_preemptions > 0
     assert preempted == undisturbed
+
+
+def test_who_fails_is_told_what_others_cannot_give_up(hash_engine: Any) -> None:
+    """Contexts with evicted tokens stay where there is no swap space; the message counts without their pages."""
+    driver = hash_engine(num_pages=12, prefix_cache=False)
+    run = driver.open_run()
+    driver.evict(driver.create(run, list(range(10, 34))), 4, 8)
+    driver.settle()
+    failing = driver.generate(driver.create(run, [7] * 40), max_tokens=2)
+    driver.settle()
+
+    error = driver.failure(failing)
+    assert error.code is ErrorCode.KV_EXHAUSTED
+    assert error.message.startswith("a context of 40 tokens needs 10 pages; 7 of 12 can be had")
