@@ -63,10 +63,9 @@ def is_under(name: str, package: str) -> bool:
 
 def test_the_whole_host_imports_without_the_engine_and_torch() -> None:
     """Importing any module of the host needs nothing of the model side but the messages."""
-    engine_modules = [
-        f"tartlet_engine.{path.stem}" for path in ENGINE.glob("*.py") if path.stem not in ("__init__", "api")
-    ]
-    done = import_all("tartlet", "torch", "transformers", "tokenizers", "safetensors", "numpy", *engine_modules)
+    modules = {path.stem for path in ENGINE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    others = [f"tartlet_engine.{name}" for name in modules - {"__init__", "api"}]
+    done = import_all("tartlet", "torch", "transformers", "tokenizers", "safetensors", "numpy", *others)
 
     assert done.returncode == 0, done.stderr
 
@@ -84,6 +83,14 @@ def test_the_messages_import_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", sorted((ENGINE / "api").glob("*.py")), ids=lambda path: path.stem)
+def test_the_messages_know_nothing_of_the_engine(path: Path) -> None:
+    """A file of `api` imports msgspec, the standard library and the other files of `api`."""
+    for name, _ in imported_names(path):
+        top = name.split(".")[0]
+        assert top in sys.stdlib_module_names or top == "msgspec" or is_under(name, "tartlet_engine.api"), name
 
 
 def test_a_planted_import_is_seen() -> None:
