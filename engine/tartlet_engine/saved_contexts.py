@@ -143,8 +143,7 @@ class SavedContexts:
         with self._locked():
             if self._path(tenant, name) not in self._entries(tenant):
                 raise _not_found(name)
-            self._in_memory.pop((tenant, name), None)
-            self._path(tenant, name).unlink(missing_ok=True)
+            self._remove(tenant, name)
 
     def close(self) -> None:
         """Wait until everything has been written. Idempotent."""
@@ -171,19 +170,26 @@ class SavedContexts:
         """Return what a tenant has by path, files that cannot be used with their size. Forgets what has expired."""
         entries: dict[Path, SavedEntry | int] = {}
         for path, header, num_bytes in self._files(tenant):
-            entries[path] = num_bytes if header is None else SavedEntry(header, num_bytes)
+            if header is not None and self._has_expired(header):
+                path.unlink(missing_ok=True)
+            else:
+                entries[path] = num_bytes if header is None else SavedEntry(header, num_bytes)
+        # Of all tenants: who has gone asks for nothing any more, and would keep the memory.
+        for owner, name in [key for key, snapshot in self._in_memory.items() if self._has_expired(snapshot.header)]:
+            self._remove(owner, name)
+            entries.pop(self._path(owner, name), None)
         for (owner, name), snapshot in self._in_memory.items():
             if owner == tenant:
                 entries[self._path(tenant, name)] = SavedEntry(snapshot.header, snapshot.num_bytes)
-        now_ms = self.now_ms()
-        for path, entry in list(entries.items()):
-            expires_ms = entry.header.expires_ms if isinstance(entry, SavedEntry) else None
-            if expires_ms is not None and expires_ms <= now_ms:
-                assert isinstance(entry, SavedEntry)
-                del entries[path]
-                self._in_memory.pop((tenant, entry.header.name), None)
-                path.unlink(missing_ok=True)
         return entries
+
+    def _has_expired(self, header: SavedHeader) -> bool:
+        return header.expires_ms is not None and header.expires_ms <= self.now_ms()
+
+    def _remove(self, tenant: str, name: str) -> None:
+        self._in_memory.pop((tenant, name), None)
+        if self._folder is not None:
+            self._path(tenant, name).unlink(missing_ok=True)
 
     def _files(self, tenant: str) -> list[tuple[Path, SavedHeader | None, int]]:
         """Return a tenant's files: path, header if it can be read, and size."""
@@ -240,6 +246,8 @@ class SavedContexts:
                     os.unlink(unfinished)
         except OSError as error:
             _log.error("tenant=%s saved context %r stays in memory only: it cannot be written: %s", *key, error)
+        except Exception:  # nobody looks at what the writer's thread returns
+            _log.exception("tenant=%s saved context %r stays in memory only", *key)
 
     def _sweep(self, folder: Path) -> None:
         """Delete what has expired, and what processes that were killed have left unfinished. On the writer's thread."""
@@ -251,8 +259,7 @@ class SavedContexts:
                 path.unlink()
         for path in folder.glob(f"*/*{_SUFFIX}"):
             with self._locked(), suppress(UnusableFileError, OSError), path.open("rb", buffering=0) as file:
-                expires_ms = read_header(file).expires_ms
-                if expires_ms is not None and expires_ms <= self.now_ms():
+                if self._has_expired(read_header(file)):
                     path.unlink()
 
     @contextmanager

@@ -172,6 +172,17 @@ def files(tmp_path: Path) -> list[Path]:
     return [path for path in (tmp_path / "saved").rglob("*") if path.is_file() and path.name != ".lock"]
 
 
+def test_what_has_expired_of_others_takes_no_memory(make: MakeStore, clock: Clock) -> None:
+    """A tenant that never comes back does not keep what it saved for a time."""
+    store = make()
+    store.put(snapshot("a", tenant="gone", expires_ms=2_000_000), overwrite=False)
+    clock.now = 3000.0
+
+    assert store.all_of("t") == []
+    assert store._in_memory == {}
+    assert store.all_of("gone") == []
+
+
 def test_only_what_is_there_is_remembered(on_disk: MakeStore) -> None:
     """Headers are kept of files that are there, without what the program side has saved with them."""
     store = on_disk()
