@@ -34,7 +34,7 @@ class PrefixCache:
 
         Then it pays to wait for the next one.
         """
-        if not sequence.is_indexable:
+        if not self._claimed or not sequence.is_indexable:
             return False
         first, last = sequence.num_computed // self._pool.page_size, sequence.target_len // self._pool.page_size
         end = first + len(self._find(sequence, first, last))
