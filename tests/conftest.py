@@ -8,6 +8,10 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# Triton asks for it when it is imported, which torch does by itself; without a GPU its kernels run in the interpreter.
+if not os.path.exists("/dev/nvidiactl"):
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 # No deadline: a busy machine must not fail a test. In CI the examples are the same every time.
 hypothesis.settings.register_profile("tartlet", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("tartlet")

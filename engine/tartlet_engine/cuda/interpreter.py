@@ -12,9 +12,12 @@ from typing import Any
 
 
 def use_interpreter() -> None:
-    """Let all kernels run in the interpreter. Idempotent. Raises RuntimeError if kernels are loaded already."""
+    """Let all kernels run in the interpreter. Idempotent.
+
+    Raises RuntimeError if kernels, or Triton's own that they call, are imported already: set TRITON_INTERPRET=1 then.
+    """
     if os.environ.get("TRITON_INTERPRET") != "1":
-        loaded = [name for name in sys.modules if name.startswith("tartlet_engine.cuda.") and name.endswith("_kernels")]
+        loaded = [name for name in sys.modules if name == "triton.language" or _is_ours(name)]
         if loaded:
             raise RuntimeError(f"the interpreter must be chosen before kernels are imported, but {loaded[0]} is")
         os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined
@@ -25,6 +28,10 @@ def use_interpreter() -> None:
     interpreter._tartlet_mends = True
     _mend_products(interpreter)
     _mend_bounds(interpreter)
+
+
+def _is_ours(module_name: str) -> bool:
+    return module_name.startswith("tartlet_engine.cuda.") and module_name.endswith("_kernels")
 
 
 def _mend_products(interpreter: Any) -> None:
