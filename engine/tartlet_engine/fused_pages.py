@@ -17,31 +17,54 @@ class FusedPages:
     ) -> None:
         """View `pool`, uint8: [layer][page][key-value head]{ keys, values }, in float32 or else bfloat16."""
         self._pages = pool.view(num_layers, num_pages, -1)  # uint8
-        shape = (num_layers, num_pages, num_kv_heads)
-        blocks = self._pages.view(torch.int32).view(*shape, 2, -1)
-        # Four bytes at a time: a float32, or two bfloat16. They are bits, and need not be numbers.
-        self._keys = blocks[:, :, :, 0].view(*shape, -1, PAGE_SIZE)  # [dimension or pair][token]
-        if is_float32:
-            self._values = blocks[:, :, :, 1].view(*shape, PAGE_SIZE, -1)  # [token][dimension]
-        else:
-            pairs = self._pages.view(torch.int16).view(*shape, 2, -1)[:, :, :, 1]
-            values = pairs.view(*shape, PAGE_SIZE // 2, -1, 2)  # [pair of tokens][dimension][2]
-            self._values = values.transpose(-1, -2)  # [pair of tokens][2][dimension]
+        self._num_kv_heads = num_kv_heads
         self._is_float32 = is_float32
 
     def move(self, moves: SlotMoves) -> None:
-        """Carry out moves of tokens in all layers."""
-        sources, source_offsets, targets, target_offsets = (
-            torch.tensor(numbers, dtype=torch.int64)
-            for numbers in (moves.source_page_ids, moves.source_offsets, moves.target_page_ids, moves.target_offsets)
-        )
-        keys = self._keys[:, sources, :, :, source_offsets]
-        values = self._values[self._value_index(sources, source_offsets)]
-        self._pages[:, targets] = 0
-        self._keys[:, targets, :, :, target_offsets] = keys
-        self._values[self._value_index(targets, target_offsets)] = values
+        """Carry out moves of tokens in all layers.
 
-    def _value_index(self, page_ids: torch.Tensor, offsets: torch.Tensor) -> tuple[slice | torch.Tensor, ...]:
-        """Return where the values of tokens are, in all layers and heads."""
-        every = slice(None)
-        return (every, page_ids, every, *((offsets,) if self._is_float32 else (offsets // 2, offsets % 2)))
+        Cost: the pages are copied as a whole into an order in which tokens are rows, and back, since what a page has of
+        one token lies in pieces of a few bytes.
+        """
+        sources, source_slots = _slots(moves.source_page_ids, moves.source_offsets)
+        targets, target_slots = _slots(moves.target_page_ids, moves.target_offsets)
+        keys, values = self._tokens(self._pages.index_select(1, sources))
+        moved_keys, moved_values = keys.index_select(3, source_slots), values.index_select(2, source_slots)
+        num_target_slots = len(targets) * PAGE_SIZE
+        keys = moved_keys.new_zeros(*moved_keys.shape[:3], num_target_slots).index_copy_(3, target_slots, moved_keys)
+        values = moved_values.new_zeros(*moved_values.shape[:2], num_target_slots, moved_values.shape[3])
+        values.index_copy_(2, target_slots, moved_values)
+        written = torch.empty(len(self._pages), len(targets), self._pages.shape[2], dtype=torch.uint8)
+        written_keys, written_values = self._blocks(written)
+        written_keys.copy_(keys.unflatten(3, (-1, PAGE_SIZE)).permute(0, 3, 1, 2, 4))
+        written_values.copy_(values.unflatten(2, (-1, PAGE_SIZE)).permute(0, 2, 1, 3, 4).reshape(written_values.shape))
+        self._pages.index_copy_(1, targets, written)
+
+    def _blocks(self, pages: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """View pages, uint8[layers, pages, bytes], as keys and values.
+
+        Four bytes at a time, or for values in bfloat16 two: they are bits, and need not be numbers.
+
+        Shape: keys int32[layers, pages, heads, dimension or pair of them, token]; values int32[layers, pages, heads,
+        token, dimension], or int16[layers, pages, heads, pair of tokens, 2, dimension].
+        """
+        shape = (*pages.shape[:2], self._num_kv_heads)
+        blocks = pages.view(torch.int32).view(*shape, 2, -1)
+        keys = blocks[:, :, :, 0].unflatten(3, (-1, PAGE_SIZE))
+        if self._is_float32:
+            return keys, blocks[:, :, :, 1].unflatten(3, (PAGE_SIZE, -1))
+        pairs = pages.view(torch.int16).view(*shape, 2, -1)[:, :, :, 1]
+        return keys, pairs.unflatten(3, (PAGE_SIZE // 2, -1, 2)).transpose(-1, -2)
+
+    def _tokens(self, pages: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Copy keys and values into the order of tokens: [layers, heads, .., slots] and [layers, heads, slots, ..]."""
+        keys, values = self._blocks(pages)
+        values = values.reshape(*values.shape[:3], PAGE_SIZE, -1)
+        return keys.permute(0, 2, 3, 1, 4).flatten(3), values.permute(0, 2, 1, 3, 4).flatten(2, 3)
+
+
+def _slots(page_ids: list[int], offsets: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the distinct pages, and where the slots are in these, one behind the other."""
+    places = {page_id: place for place, page_id in enumerate(dict.fromkeys(page_ids))}
+    slots = [places[page_id] * PAGE_SIZE + offset for page_id, offset in zip(page_ids, offsets, strict=True)]
+    return torch.tensor(list(places), dtype=torch.int64), torch.tensor(slots, dtype=torch.int64)
