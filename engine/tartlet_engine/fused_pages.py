@@ -36,8 +36,9 @@ class FusedPages:
         values.index_copy_(2, target_slots, moved_values)
         written = torch.empty(len(self._pages), len(targets), self._pages.shape[2], dtype=torch.uint8)
         written_keys, written_values = self._blocks(written)
-        written_keys.copy_(keys.unflatten(3, (-1, PAGE_SIZE)).permute(0, 3, 1, 2, 4))
-        written_values.copy_(values.unflatten(2, (-1, PAGE_SIZE)).permute(0, 2, 1, 3, 4).reshape(written_values.shape))
+        written_keys.copy_(keys.view(*keys.shape[:3], -1, PAGE_SIZE).permute(0, 3, 1, 2, 4))
+        values = values.view(*values.shape[:2], -1, PAGE_SIZE, values.shape[3]).permute(0, 2, 1, 3, 4)
+        written_values.copy_(values.reshape(written_values.shape))
         self._pages.index_copy_(1, targets, written)
 
     def _blocks(self, pages: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -50,11 +51,11 @@ class FusedPages:
         """
         shape = (*pages.shape[:2], self._num_kv_heads)
         blocks = pages.view(torch.int32).view(*shape, 2, -1)
-        keys = blocks[:, :, :, 0].unflatten(3, (-1, PAGE_SIZE))
+        keys = blocks[:, :, :, 0].view(*shape, -1, PAGE_SIZE)
         if self._is_float32:
-            return keys, blocks[:, :, :, 1].unflatten(3, (PAGE_SIZE, -1))
+            return keys, blocks[:, :, :, 1].view(*shape, PAGE_SIZE, -1)
         pairs = pages.view(torch.int16).view(*shape, 2, -1)[:, :, :, 1]
-        return keys, pairs.unflatten(3, (PAGE_SIZE // 2, -1, 2)).transpose(-1, -2)
+        return keys, pairs.view(*shape, PAGE_SIZE // 2, -1, 2).transpose(-1, -2)
 
     def _tokens(self, pages: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Copy keys and values into the order of tokens: [layers, heads, .., slots] and [layers, heads, slots, ..]."""
