@@ -9,6 +9,7 @@ NAMES = (
     "prefix",
     "fairness",
     "saved",
+    "masks",
     "decode",
     "continuous_batching",
     "llama_cpp",

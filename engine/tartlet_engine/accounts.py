@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tartlet_engine.fairness import TenantShare
 from tartlet_engine.swap import is_swapped
+
+if TYPE_CHECKING:
+    from llguidance import LLMatcher
 
 GENERATED_TOKENS = "generated_tokens"
 KV_PAGES = "kv_pages"
@@ -55,6 +59,7 @@ class RunAccount:
         self.num_generated_tokens = 0
         self.is_stopped = False  # it has reached a limit; nothing more is computed for it
         self.last_prefill_step = -1  # for the scheduler's turn-taking between runs
+        self.constraints: dict[int, LLMatcher] = {}  # compiled, by id: prototypes that nobody changes
         self._page_holders: Counter[int] = Counter()  # page id -> page tables of this run that hold it
 
     @property

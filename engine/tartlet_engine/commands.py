@@ -13,6 +13,7 @@ from tartlet_engine.api import (
     CancelGeneration,
     CloseRun,
     Command,
+    CompileConstraint,
     CreateContext,
     DeleteSaved,
     EngineError,
@@ -22,6 +23,7 @@ from tartlet_engine.api import (
     FinishReason,
     FlushContext,
     ForkContext,
+    FreeConstraint,
     FreeContext,
     Generate,
     ListSaved,
@@ -34,6 +36,7 @@ from tartlet_engine.api import (
     UnpublishPrefix,
 )
 from tartlet_engine.command_error import CommandError
+from tartlet_engine.constraints.matcher import Matcher
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
 from tartlet_engine.fairness import MAX_WEIGHT, MIN_WEIGHT, FairShares
@@ -67,6 +70,7 @@ class CommandHandler:
         self._demands = demands
         self._shares = shares
         self.accounts: dict[int, RunAccount] = {}
+        self.begin_constraint: Callable[[RunAccount, int], Matcher]  # set by whoever knows of constraints
         self._handlers: dict[type, Callable[[Any, int], None]] = {
             OpenRun: self._open_run,
             CloseRun: self._close_run,
@@ -159,7 +163,10 @@ class CommandHandler:
         room = self._info.context_len - sequence.next_position
         max_tokens = room if command.stop.max_tokens is None else min(command.stop.max_tokens, room)
         decider = StopDecider(command.stop, self._info.eos_token_ids, max_tokens, self._token_table)
-        generation = Generation(command, sequence, decider, arrived_ns)
+        matcher = None
+        if command.constraint_id is not None:
+            matcher = self.begin_constraint(sequence.account, command.constraint_id)
+        generation = Generation(command, sequence, decider, arrived_ns, matcher)
         self._demands.begin(generation)
         if room == 0:
             self._demands.finish(generation, FinishReason.LENGTH)
@@ -193,6 +200,8 @@ def _failed_id(command: Command) -> int:
             return command.operation_id
         case ForkContext():
             return command.child_id
+        case CompileConstraint() | FreeConstraint():
+            return command.constraint_id
         case OpenRun() | CloseRun():
             return command.run_id
         case PublishPrefix() | UnpublishPrefix():

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tartlet_engine.api import Command, EngineError, EngineStats, ErrorCode, Event, ModelInfo
 from tartlet_engine.commands import CommandHandler
+from tartlet_engine.constraints.compiler import ConstraintCompiler
+from tartlet_engine.constraints.operations import ConstraintOperations
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.costs import Costs
 from tartlet_engine.demands import Demands
@@ -43,6 +45,7 @@ class EngineCore:
         swap_bytes: int = 0,
         costs: Costs | None = None,
         adapter_digests: Mapping[str, str] | None = None,
+        constraints: ConstraintCompiler | None = None,
     ) -> None:
         """Serve one model.
 
@@ -56,6 +59,7 @@ class EngineCore:
             swap_bytes: host memory for pages that leave the KV cache.
             costs: what swapping and computing cost; None: they are measured.
             adapter_digests: of the adapters of `info`, which the runner holds.
+            constraints: compiles them; without it, they are unsupported.
         """
         self._adapters = info.adapters
         costs = costs or Costs()
@@ -90,6 +94,10 @@ class EngineCore:
             adapter_digests or {},
         )
         self._handler.add(self.saves.handlers)
+        accounts = self._handler.accounts
+        self.constraints = ConstraintOperations(constraints, info.vocabulary_size, accounts, self._demands)
+        self._handler.add(self.constraints.handlers)
+        self._handler.begin_constraint = self.constraints.begin
         evictions = Evictions(
             info, runner, self._contexts, self._demands, self._preemption, self._handler.require_computable
         )
@@ -98,7 +106,7 @@ class EngineCore:
     @property
     def has_work(self) -> bool:
         """Tell whether somebody waits for something that steps bring nearer."""
-        return bool(self._contexts.active) or self._stepper.is_ahead or self.saves.has_work
+        return bool(self._contexts.active) or self._stepper.is_ahead or self.saves.has_work or self.constraints.has_work
 
     def handle(self, command: Command, arrived_ns: int) -> None:
         """Carry out a command. Never raises for what the command holds."""
@@ -124,6 +132,7 @@ class EngineCore:
                 self._demands.fail(sequence, failure)
             self.check_integrity()
         self.saves.advance()
+        self.constraints.advance()
         self._published.settle()
 
     def take_events(self) -> list[Event]:
@@ -160,6 +169,7 @@ class EngineCore:
         self._contexts.check_integrity(self._published.page_tables.values())
         self._demands.check_integrity()
         self.saves.check_integrity()
+        self.constraints.check_integrity()
         self._published.check_integrity()
         for account in self._handler.accounts.values():
             account.check_integrity(sequence.page_table.page_ids for sequence in self._contexts.of_run(account))
@@ -179,3 +189,4 @@ class EngineCore:
         """Wait until what is saved has been written. Idempotent; from any thread that calls nothing else here."""
         self._worker.shutdown()
         self._saved.close()
+        self.constraints.close()

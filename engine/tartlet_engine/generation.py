@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tartlet_engine.api import Generate, Usage
+from tartlet_engine.constraints.matcher import Matcher
 from tartlet_engine.logits import LogitsProcessor, needs_processor
 from tartlet_engine.sampler import SamplingRow
 from tartlet_engine.sequence import Sequence
@@ -12,13 +13,30 @@ from tartlet_engine.stop import StopDecider, StopStep
 class Generation:
     """A generation on a sequence, from the command's arrival to its end."""
 
-    def __init__(self, command: Generate, sequence: Sequence, decider: StopDecider, arrived_ns: int) -> None:
-        """Begin with a validated command. `arrived_ns` is when it was submitted, on the monotonic clock."""
+    def __init__(
+        self,
+        command: Generate,
+        sequence: Sequence,
+        decider: StopDecider,
+        arrived_ns: int,
+        matcher: Matcher | None = None,
+    ) -> None:
+        """Begin with a validated command.
+
+        Args:
+            command: what is asked for.
+            sequence: what it runs on.
+            decider: when it ends.
+            arrived_ns: when the command was submitted, on the monotonic clock.
+            matcher: follows its constraint, if it has one.
+        """
         self.generation_id = command.generation_id
         self.sequence = sequence
         self.prompt_len = len(sequence.token_ids)
         self.cached_tokens: int | None = None  # set when it first takes part in a step
         self.num_generated = 0
+        self.num_forced = 0  # of these, tokens that the constraint forced
+        self.matcher = matcher
         processor = LogitsProcessor(command.sampling, sequence.token_ids) if needs_processor(command.sampling) else None
         self.sampling_row = SamplingRow(command.sampling, 0, processor, command.num_logprobs)
         self._decider = decider
@@ -41,7 +59,7 @@ class Generation:
             self.cached_tokens += num_tokens
 
     def accept(self, token_id: int, now_ns: int) -> StopStep:
-        """Append a sampled token to the sequence, and decide whether it was the last."""
+        """Append a token to the sequence, and decide whether it was the last."""
         if self.num_generated == 0:
             self._first_token_ns = now_ns
         self.num_generated += 1
@@ -60,10 +78,11 @@ class Generation:
         page_table = self.sequence.page_table
         return Usage(
             prompt_tokens=self.prompt_len,
-            cached_tokens=self.cached_tokens or 0,
+            cached_tokens=min(self.cached_tokens or 0, self.prompt_len),  # forced tokens may have been found, too
             generated_tokens=self.num_generated,
             pages=min(len(page_table.page_ids), -(-self.sequence.num_computed // page_table.page_size)),
             shared_pages=page_table.num_shared,
             first_token_ns=max(0, self._first_token_ns - self._arrived_ns) if self.num_generated else 0,
             total_ns=now_ns - self._arrived_ns,
+            forced_tokens=self.num_forced,
         )

@@ -15,6 +15,8 @@ import torch
 from tartlet_engine.adapter_file import read_adapter
 from tartlet_engine.api import EngineConfig, ModelInfo
 from tartlet_engine.attention import ATTENTION_NAME, register_attention
+from tartlet_engine.constraints.compiler import ConstraintCompiler
+from tartlet_engine.constraints.vocabulary import Vocabulary
 from tartlet_engine.core import EngineCore
 from tartlet_engine.fused_loading import LoadedModel, load_fused
 from tartlet_engine.kv_cache import KvCache, default_num_pages, page_bytes
@@ -75,7 +77,7 @@ def _load_folder(config: EngineConfig, device: torch.device, progress: Progress 
         page_size=config.page_size,
         num_pages=model.num_pages,
         eos_token_ids=text.eos_token_ids,
-        features=tuple(name for name, has in (("chat", text.has_chat_template), ("evict", model.can_evict)) if has),
+        features=_features(text, model),
         dtype=model.dtype,
         backend=model.backend,
         adapters=tuple(adapter_digests),
@@ -92,6 +94,7 @@ def _load_folder(config: EngineConfig, device: torch.device, progress: Progress 
         saved,
         swap_bytes=swap_bytes,
         adapter_digests=adapter_digests,
+        constraints=ConstraintCompiler(Vocabulary.of(text, info.vocabulary_size)) if text.eos_token_ids else None,
     )
     return LoadedEngine(core, info, text, lambda: _prepare_thread(config.threads))
 
@@ -111,6 +114,12 @@ def _load_adapters(config: EngineConfig, runner: ModelRunner) -> dict[str, str]:
         _log.info("adapter=%s modules=%d bytes_of_all=%d", name, len(adapter.modules), num_bytes)
         digests[name] = adapter.digest
     return digests
+
+
+def _features(text: ModelTokenizer, model: LoadedModel) -> tuple[str, ...]:
+    """What programs can do with the model: `ModelInfo.features`."""
+    has = {"chat": text.has_chat_template, "evict": model.can_evict, "constraints": bool(text.eos_token_ids)}
+    return tuple(name for name in has if has[name])
 
 
 def _saved_contexts(config: EngineConfig, model: LoadedModel) -> SavedContexts:

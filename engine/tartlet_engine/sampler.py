@@ -38,9 +38,12 @@ class SamplingRow:
     """How to sample one row."""
 
     sampling: Sampling
-    token_index: int  # how many tokens the generation has sampled before
+    token_index: int  # how many tokens the generation has got before
     processor: LogitsProcessor | None = None  # None if no penalty or bias is set
     num_logprobs: int | None = None  # how many most likely tokens to report; None for no report at all
+    mask: NDArray[np.uint32] | None = (
+        None  # allowed tokens, [ceil(V / 32)]: bit `id % 32` of word `id // 32`; None: all
+    )
 
 
 @dataclass(slots=True, frozen=True)
@@ -129,6 +132,8 @@ def _mix_64(value: int) -> int:
 def _sample_row(logits: _Row, row: SamplingRow) -> Sampled | EngineError:
     if row.processor is not None:
         logits = row.processor.apply(logits)
+    if row.mask is not None:
+        logits = _allowed(logits, row.mask)
     best_id = int(logits.argmax())  # the first NaN, if there is one
     best = logits[best_id]
     if not np.isfinite(best):
@@ -141,6 +146,12 @@ def _sample_row(logits: _Row, row: SamplingRow) -> Sampled | EngineError:
     if row.num_logprobs is None:
         return Sampled(token_id, None)
     return Sampled(token_id, _logprobs(logits, best, token_id, row.num_logprobs))
+
+
+def _allowed(logits: _Row, mask: NDArray[np.uint32]) -> _Row:
+    """Return the row with -inf for what the mask does not allow."""
+    bits = np.unpackbits(mask.view(np.uint8), count=len(logits), bitorder="little")
+    return np.where(bits.view(np.bool_), logits, np.float32(-np.inf))
 
 
 def _choose(logits: _Row, best: np.float32, sampling: Sampling, number: float) -> int:
@@ -245,5 +256,7 @@ def _logprobs(logits: _Row, best: np.float32, token_id: int, count: int) -> Posi
     if count > 0:
         ids = _largest(logits, min(count, len(logits)))
         ids = ids[np.argsort(-logits[ids], kind="stable")][:count]
-        top = tuple(TokenLogprob(int(top_id), float(logits[top_id]) - normaliser) for top_id in ids)
+        top = tuple(
+            TokenLogprob(int(top_id), float(logits[top_id]) - normaliser) for top_id in ids if logits[top_id] > -np.inf
+        )
     return PositionLogprobs(TokenLogprob(token_id, float(logits[token_id]) - normaliser), top)

@@ -12,20 +12,19 @@ import time
 
 import torch
 
-from tartlet_engine.accounts import RunLimitError
-from tartlet_engine.api import Chunk as ChunkEvent
 from tartlet_engine.api import EngineError, ErrorCode
 from tartlet_engine.batch import build_batch, order_chunks
+from tartlet_engine.commits import Commits
+from tartlet_engine.constraints.rows import ConstrainedRows
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.costs import Costs
 from tartlet_engine.demands import Demands
-from tartlet_engine.fairness import DECODE_COST, PREFILL_COST, FairShares
-from tartlet_engine.generation import Generation
+from tartlet_engine.fairness import PREFILL_COST, FairShares
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
 from tartlet_engine.prefix_cache import PrefixCache
 from tartlet_engine.run_ahead import RunAhead
-from tartlet_engine.sampler import Sampled, launch_sampling
+from tartlet_engine.sampler import launch_sampling
 from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.step_plan import Chunk, StepPlan
@@ -58,16 +57,22 @@ class Stepper:
         self._prefix_cache = prefix_cache
         self._costs = costs
         self._watchdog = Watchdog(pool)
+        self._commits = Commits(demands)
+        self._constrained = ConstrainedRows(demands, self._commits)
         self._ahead = RunAhead(pool, runner, scheduler.max_batch_tokens)
         self.num_steps = 0
         self.num_prefill_tokens = 0
         self.num_recomputed_tokens = 0
-        self.num_generated_tokens = 0
 
     @property
     def is_ahead(self) -> bool:
         """Tell whether something has been computed ahead: another step takes it, or gives back its pages."""
         return self._ahead.is_ahead
+
+    @property
+    def num_generated_tokens(self) -> int:
+        """Tokens that generations have got, forced ones included."""
+        return self._commits.num_tokens
 
     def step(self) -> None:
         """Carry out one step. Every call ends some demand or brings some nearer to its end."""
@@ -76,6 +81,7 @@ class Stepper:
             return
         self.num_steps += 1
         try:
+            self._constrained.append_forced(self._contexts.active.values())
             plan = self._scheduler.plan(self._contexts.active.values(), self.num_steps)
             self._carry_out(plan)
             self._shares.end_step(plan.active, plan.backlogged)
@@ -89,7 +95,7 @@ class Stepper:
         logits = self._forward(chunks, plan)
         self._scheduler.finish()  # copies have been made: what follows may take their sources like any other page
         computed = [] if logits is None else self._note_computed(chunks, logits)
-        sampled = self._sample(computed, logits)
+        sampled = self._sample(computed, logits, is_idle=not chunks)
         hopeless = [s for s in plan.waiting if self._pool.pages_for(s.target_len) > self._pool.num_pages]
         for sequence in hopeless:
             self._fail_for_pages(sequence, self._pool.num_pages)
@@ -166,20 +172,27 @@ class Stepper:
         self.num_prefill_tokens += chunk.num_tokens - num_again
         chunk.sequence.account.share.charge(PREFILL_COST * (chunk.num_tokens - num_again))
 
-    def _sample(self, computed: list[Sequence], logits: torch.Tensor | None) -> bool:
+    def _sample(self, computed: list[Sequence], logits: torch.Tensor | None, *, is_idle: bool) -> bool:
         """Sample for every generation whose logits are there: just computed, or kept. Tells whether there was any.
+
+        Those whose mask is not there yet keep their logits, and count as there, too.
 
         Args:
             computed: the sequences of the rows of `logits`.
             logits: float32[R, V], or None if nothing was computed.
+            is_idle: there is nothing to do until the first mask is there.
         """
+        row_sequences = computed
         kept = [sequence for sequence in self._contexts.active.values() if sequence.logits is not None]
         if len(kept) > len(computed):
             computed = list(dict.fromkeys((*computed, *kept)))
         generations = [sequence.generation for sequence in computed if sequence.generation is not None]
         if not generations:
             return False
-        if logits is None or len(generations) != len(logits):
+        generations = self._constrained.ready(generations, is_idle=is_idle)
+        if not generations:
+            return True
+        if logits is None or [generation.sequence for generation in generations] != row_sequences:
             logits = torch.stack([row for generation in generations if (row := generation.sequence.logits) is not None])
         pending = launch_sampling(logits, [generation.sampling_row for generation in generations])
         self._ahead.launch(generations, pending, len(self._contexts.active))
@@ -189,26 +202,8 @@ class Stepper:
             if isinstance(result, EngineError):
                 self._demands.fail(generation.sequence, result)
             elif not generation.sequence.account.is_stopped:
-                self._commit(generation, result)
+                self._commits.sampled(generation, result)
         return True
-
-    def _commit(self, generation: Generation, sampled: Sampled) -> None:
-        """Append a sampled token, tell of it, and end the generation if it was the last."""
-        account = generation.sequence.account
-        try:
-            account.require_token()
-        except RunLimitError as breach:
-            self._demands.stop_run(breach)
-            return
-        account.num_generated_tokens += 1
-        self.num_generated_tokens += 1
-        account.share.charge(DECODE_COST)
-        generation.sequence.is_fresh = False
-        stop = generation.accept(sampled.token_id, time.monotonic_ns())
-        logprobs = () if sampled.logprobs is None else (sampled.logprobs,)
-        self._demands.events.append(ChunkEvent(generation.generation_id, (sampled.token_id,), stop.text, logprobs))
-        if stop.finish_reason is not None:
-            self._demands.finish(generation, stop.finish_reason, stop.stop_string)
 
     def _fail_for_pages(self, sequence: Sequence, have: int) -> None:
         """Fail a sequence that needs more pages than it can have, and take back those that it has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,16 @@ def check_hello(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert usage.generated_tokens == 0
 
 
+def check_json_extraction(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert list(result) == ["customer", "first_item", "urgent", "delivery"]
+    assert result["first_item"]["quantity"] in (1, 2, 3, 4, 5)
+    assert result["delivery"] in ("pick-up", "office", "home")
+    assert isinstance(result["urgent"], bool)
+    assert "Ada" in result["customer"]
+    assert json.loads(output.splitlines()[0]) == result
+    assert output.splitlines()[2] in ("friendly: yes", "friendly: no", "friendly: hard to say")
+
+
 def check_parallel_generation(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert result.strip()
     assert usage.generations == 3
@@ -60,6 +71,7 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[Any, str, tartlet.RunUsage], No
     "best_of_n": ({"n": 3}, check_best_of_n),
     "chat": ({"questions": ["What is the capital of France?", "And of Italy?"]}, check_chat),
     "hello": ({"name": "Tartlet"}, check_hello),
+    "json_extraction": ({}, check_json_extraction),
     "parallel_generation": ({}, check_parallel_generation),
     "text_completion": ({"max_tokens": 16}, check_text_completion),
     "tree_of_thought": ({"depth": 1, "branches": 2, "keep": 1}, check_tree_of_thought),

@@ -24,6 +24,8 @@ from tartlet_engine.api import (
     Chunk,
     CloseRun,
     Command,
+    CompileConstraint,
+    ConstraintKind,
     CreateContext,
     DeleteSaved,
     Done,
@@ -35,6 +37,7 @@ from tartlet_engine.api import (
     Finished,
     FlushContext,
     ForkContext,
+    FreeConstraint,
     FreeContext,
     Generate,
     LimitReached,
@@ -54,6 +57,8 @@ from tartlet_engine.api import (
 )
 from tartlet_engine.batch import StepBatch
 from tartlet_engine.cache_folder import cache_folder
+from tartlet_engine.constraints.compiler import ConstraintCompiler
+from tartlet_engine.constraints.vocabulary import Vocabulary
 from tartlet_engine.core import EngineCore
 from tartlet_engine.costs import Costs
 from tartlet_engine.loading import load_engine
@@ -215,14 +220,29 @@ class Driver:
         self.do(FlushContext(context_id, operation_id))
         return operation_id
 
-    def generate(self, context_id: int, num_logprobs: int | None = None, **options: Any) -> int:
+    def generate(
+        self, context_id: int, num_logprobs: int | None = None, constraint_id: int | None = None, **options: Any
+    ) -> int:
         """Greedy and past eos, unless told otherwise."""
         generation_id = next(self._ids)
         stop_names = set(Stop.__struct_fields__)
         stop = {"ignore_eos": True} | {name: value for name, value in options.items() if name in stop_names}
         sampling = {"seed": 0, "temperature": 0.0} | {n: v for n, v in options.items() if n not in stop_names}
-        self.do(Generate(generation_id, context_id, Sampling(**sampling), Stop(**stop), num_logprobs))
+        self.do(Generate(generation_id, context_id, Sampling(**sampling), Stop(**stop), num_logprobs, constraint_id))
         return generation_id
+
+    def compile(self, run_id: int, kind: ConstraintKind, text: str) -> int:
+        """Compile a constraint, and wait until that is done or has failed."""
+        constraint_id = next(self._ids)
+        self.do(CompileConstraint(constraint_id, run_id, kind, text))
+        while self.core.constraints.is_waiting:
+            time.sleep(0.001)
+            if self.core.has_work:
+                self.step()
+        return constraint_id
+
+    def free_constraint(self, run_id: int, constraint_id: int) -> None:
+        self.do(FreeConstraint(constraint_id, run_id))
 
     def cancel(self, generation_id: int) -> None:
         self.do(CancelGeneration(generation_id))
@@ -287,7 +307,7 @@ class Driver:
             if self.core.has_work:
                 self.step()
                 num_steps += 1
-            elif self.core.saves.is_waiting:
+            elif self.core.saves.is_waiting or self.core.constraints.is_waiting:
                 time.sleep(0.001)
             else:
                 return
@@ -381,7 +401,10 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
         runner = (AheadHashRunner if runs_ahead else HashRunner)(num_pages, page_size, max_batch_tokens)
         swap_bytes = swap_pages * runner.read_pages([0]).nbytes
         digests = {name: f"digest of {name}" for name in HASH_ADAPTERS}
-        core = EngineCore(info, text.table, runner, max_batch_tokens, prefix_cache, saved, swap_bytes, costs, digests)
+        compiler = ConstraintCompiler(Vocabulary.of(text, VOCABULARY_SIZE))
+        core = EngineCore(
+            info, text.table, runner, max_batch_tokens, prefix_cache, saved, swap_bytes, costs, digests, compiler
+        )
         drivers.append(Driver(core, info, runner))
         return drivers[-1]
 

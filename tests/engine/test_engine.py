@@ -158,7 +158,7 @@ def test_models_and_text(client: EngineClient) -> None:
     assert (info.architecture, info.vocabulary_size, info.context_len) == ("LlamaForCausalLM", 512, 2048)
     assert (info.num_pages, info.page_size, info.dtype) == (128, 16, "float32")
     assert info.backend.startswith("cpu")
-    assert info.features == ("chat", "evict")
+    assert info.features == ("chat", "evict", "constraints")
     assert client.text("tiny").decode(client.text("tiny").encode("fork")) == "fork"
     with pytest.raises(KeyError):
         client.text("other")

@@ -205,6 +205,44 @@ def test_extreme_temperatures() -> None:
     assert len({sample_ids(logits, [SamplingRow(Sampling(0, 1e30), i)])[0] for i in range(200)}) > 100
 
 
+def mask_of(token_ids: list[int], vocabulary_size: int) -> np.ndarray:
+    """The bit mask that allows these tokens."""
+    mask = np.zeros(-(-vocabulary_size // 32), dtype=np.uint32)
+    for token_id in token_ids:
+        mask[token_id // 32] |= np.uint32(1 << token_id % 32)
+    return mask
+
+
+@pytest.mark.parametrize("vocabulary_size", [7, 100, 49_152])
+@pytest.mark.parametrize(
+    "options", [{"temperature": 0.0}, {"temperature": 5.0}, {"top_k": 5}, {"top_p": 0.5}, {"min_p": 0.2}]
+)
+def test_a_mask_leaves_only_what_it_allows(vocabulary_size: int, options: dict[str, float]) -> None:
+    """Sampling under a mask is sampling from logits of which the others are -inf, and the logits stay as they were."""
+    logits = random_logits(8, vocabulary_size)
+    kept = logits.clone()
+    allowed = sorted({0, 3, vocabulary_size // 2, vocabulary_size - 1})
+    mask = mask_of(allowed, vocabulary_size)
+    rows = [SamplingRow(Sampling(seed=seed, **options), 0, mask=mask) for seed in range(8)]
+    lowered = torch.full_like(logits, -math.inf)
+    lowered[:, allowed] = logits[:, allowed]
+    ids = sample_ids(logits, rows)
+
+    assert set(ids) <= set(allowed)
+    assert ids == sample_ids(lowered, [SamplingRow(row.sampling, 0) for row in rows])
+    assert torch.equal(logits, kept)
+
+
+def test_log_probabilities_under_a_mask() -> None:
+    """Those of the allowed tokens add up to 1, and no other is reported."""
+    (result,) = sample(random_logits(1, 100), [SamplingRow(Sampling(0), 0, None, 10, mask_of([5, 50, 99], 100))])
+
+    assert isinstance(result, Sampled)
+    assert result.logprobs is not None
+    assert {each.token_id for each in result.logprobs.top} == {5, 50, 99}
+    assert sum(math.exp(each.logprob) for each in result.logprobs.top) == pytest.approx(1)
+
+
 def test_reports_log_probabilities() -> None:
     """They are of the distribution before temperature and filters and after penalties, the most likely first."""
     logits = random_logits(1, 500)

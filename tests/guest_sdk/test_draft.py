@@ -11,13 +11,20 @@ def test_log_probabilities_and_usage_are_taken_over(stub: Any) -> None:
     """Every number arrives under its name."""
     one = stub.generation.TokenLogProbability
     position = stub.generation.PositionLogProbabilities(one(5, -0.5), [one(5, -0.5), one(6, -2.0)])
-    usage = stub.generation.Usage(1, 2, 3, 4, 5, 6, 7)
+    usage = stub.generation.Usage(1, 2, 3, 4, 5, 6, 7, 8)
 
     assert TokenLogprobs.of(position) == TokenLogprobs(
         TokenLogprob(5, -0.5), (TokenLogprob(5, -0.5), TokenLogprob(6, -2.0))
     )
     assert Usage.of(usage) == Usage(
-        prompt_tokens=1, cached_tokens=2, generated_tokens=3, pages=4, shared_pages=5, first_token_ns=6, total_ns=7
+        prompt_tokens=1,
+        cached_tokens=2,
+        generated_tokens=3,
+        forced_tokens=4,
+        pages=5,
+        shared_pages=6,
+        first_token_ns=7,
+        total_ns=8,
     )
 
 

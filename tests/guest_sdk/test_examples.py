@@ -21,8 +21,13 @@ EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/main.py"))
 
 
+ORDER = '{"customer": "Ada", "first_item": {"product": "tart", "quantity": 2}, "urgent": false, "delivery": "home"}'
+
+
 def reply(prompt: str) -> str:
     """Inventors get idea after idea, judges the place of the second, scorers a number, everybody else a sentence."""
+    if "orders out of mails" in prompt:
+        return "yes" if "friendly" in prompt else ORDER
     if "The best is number" in prompt:
         places = re.findall(r"(\d)\. Idea 2", prompt)
         return places[0] if places else "1"

@@ -40,7 +40,19 @@ class FinishReason(StrEnum):
     STOP_TOKEN = "stop-token"
     STOP_STRING = "stop-string"
     LENGTH = "length"
+    COMPLETE = "complete"
     CANCELLED = "cancelled"
+
+
+class ConstraintKind(StrEnum):
+    """What the text of a constraint is; the names are those of the functions of `constraints` in wit/."""
+
+    JSON_SCHEMA = "json-schema"
+    REGEX = "regex"
+    LARK = "lark"
+    CHOICES = "choices"  # a JSON list of strings
+    SUBSTRING = "substring"  # any run of whole words of it
+    TOKENS = "tokens"  # a JSON list of token ids, any number of which may come in any order
 
 
 class EngineError(msgspec.Struct, frozen=True):
@@ -61,7 +73,7 @@ class ModelInfo(msgspec.Struct, frozen=True):
     page_size: int  # tokens
     num_pages: int  # of the KV pool
     eos_token_ids: tuple[int, ...]
-    features: tuple[str, ...]  # "chat": it has a chat template; "evict": tokens can be evicted
+    features: tuple[str, ...]  # "chat": it has a chat template; "evict" and "constraints" are possible
     dtype: str  # of the weights: "float32", "bfloat16", "int8", "int4"
     backend: str  # "cpu", "cuda", or "cpu (...)" with the instruction set that the fused runner's kernels use
     adapters: tuple[str, ...] = ()  # names of the LoRA adapters that contexts can be made with
@@ -100,10 +112,11 @@ class Usage(msgspec.Struct, frozen=True):
     shared_pages: int  # of these, shared with other contexts
     first_token_ns: int  # from the command's arrival to the first token; 0 if there was none
     total_ns: int
+    forced_tokens: int = 0  # of the generated ones, those that the constraint left no choice about: none was sampled
 
 
 class TokenLogprob(msgspec.Struct, frozen=True):
-    """The natural logarithm of a token's probability, before temperature, after penalties and bias."""
+    """The natural logarithm of a token's probability, before temperature, after penalties, bias and constraint."""
 
     token_id: int
     logprob: float
@@ -199,6 +212,23 @@ class Generate(msgspec.Struct, frozen=True, tag=True):
     sampling: Sampling
     stop: Stop = Stop()
     num_logprobs: int | None = None
+    constraint_id: int | None = None  # what it generates follows this constraint of the run, from its beginning
+
+
+class CompileConstraint(msgspec.Struct, frozen=True, tag=True):
+    """Compiles a constraint for generations of the run. Answered by `Done` or `Failed` with the constraint's id."""
+
+    constraint_id: int
+    run_id: int
+    kind: ConstraintKind
+    text: str
+
+
+class FreeConstraint(msgspec.Struct, frozen=True, tag=True):
+    """Forgets a constraint of the run. Generations that follow it go on; no event follows."""
+
+    constraint_id: int
+    run_id: int
 
 
 class CancelGeneration(msgspec.Struct, frozen=True, tag=True):
@@ -274,6 +304,8 @@ Command = (
     | FlushContext
     | FreeContext
     | Generate
+    | CompileConstraint
+    | FreeConstraint
     | CancelGeneration
     | EvictContext
     | SaveContext

@@ -6,11 +6,13 @@ on the CPU, so a seed gives the same token on both unless its number falls withi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from tartlet_engine.api import EngineError, PositionLogprobs, TokenLogprob
 from tartlet_engine.cuda.device_step import move_together
@@ -67,7 +69,8 @@ class PendingTokens:
         told = {}
         for index, (row, count) in enumerate(zip(self._report.rows, self._report.counts, strict=True)):
             items = zip(top_ids[index][:count], top[index][:count], strict=True)
-            most_likely = tuple(TokenLogprob(token_id, logprob) for token_id, logprob in items)
+            allowed = ((token_id, logprob) for token_id, logprob in items if logprob > -math.inf)
+            most_likely = tuple(TokenLogprob(token_id, logprob) for token_id, logprob in allowed)
             told[row] = PositionLogprobs(TokenLogprob(token_ids[row], chosen[index]), most_likely)
         return told
 
@@ -79,7 +82,7 @@ def launch_sampling(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> Pendin
     """
     num_rows, vocabulary_size = logits.shape
     assert num_rows == len(rows), (logits.shape, len(rows))
-    logits = _process(logits, [row.processor for row in rows])
+    logits = _allow(_process(logits, [row.processor for row in rows]), [row.mask for row in rows])
     if logits.stride(1) != 1:
         logits = logits.contiguous()
     samplings = [row.sampling for row in rows]
@@ -144,6 +147,21 @@ def _process(logits: torch.Tensor, processors: Sequence[LogitsProcessor | None])
     values = result[rows, ids]
     result[rows, ids] = torch.where(values > 0, values / repetition, values * repetition) - subtracted
     result[bias_rows, bias_ids] += amounts
+    return result
+
+
+def _allow(logits: torch.Tensor, masks: Sequence[NDArray[np.uint32] | None]) -> torch.Tensor:
+    """Return the logits with -inf for what the rows' masks do not allow: `SamplingRow.mask`, on the device."""
+    masked = [(row, mask) for row, mask in enumerate(masks) if mask is not None]
+    if not masked:
+        return logits
+    words = torch.from_numpy(np.stack([mask for _, mask in masked]).view(np.int32))  # int32[N, ceil(V / 32)]
+    (rows,) = move_together([torch.tensor([row for row, _ in masked])], logits.device)
+    (words,) = move_together([words], logits.device)
+    bits = torch.arange(32, dtype=torch.int32, device=logits.device)
+    allowed = ((words[:, :, None] >> bits) & 1).bool().reshape(len(masked), -1)[:, : logits.shape[1]]
+    result = logits.clone()
+    result[rows] = result[rows].masked_fill(~allowed, -math.inf)
     return result
 
 

@@ -125,6 +125,25 @@ class Opening(Handle):
         return self.context
 
 
+class Constraint(Handle):
+    """A constraint, compiled at once; the generation does not follow it."""
+
+    @classmethod
+    def make(cls, model: Model, text: Any) -> Constraint:
+        """Make it, whatever the text."""
+        return cls()
+
+    json_schema = regex = lark = choices = substring = tokens = make
+
+    def ready(self) -> int:
+        """Ready at once."""
+        return next(EVENTS)
+
+    def id(self) -> int:
+        """Any number."""
+        return 1
+
+
 class Generation(Handle):
     """A generation of one chunk."""
 
@@ -139,7 +158,7 @@ class Generation(Handle):
     def read(self) -> Any:
         """The one chunk."""
         tokens = list(TEXT.encode())
-        usage = wit.generation.Usage(len(self.context.held), 0, len(tokens), 1, 0, 1, 1)
+        usage = wit.generation.Usage(len(self.context.held), 0, len(tokens), 0, 1, 0, 1, 1)
         self.context.held += tokens
         finish = wit.generation.Finish(wit.generation.FinishReason.LENGTH, None, usage)
         return wit.generation.Chunk(TEXT, tokens, [], finish)
@@ -156,6 +175,7 @@ EVENTS = itertools.count(1)
 SAVED: dict[str, list[int]] = {}
 
 REPLACED: dict[str, dict[str, Any]] = {
+    "constraints": {"Constraint": Constraint},
     "contexts": {
         "Context": Context,
         "list_saved": lambda: [

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tartlet_sdk import checks, event_loop, wit
+from tartlet_sdk.constraint import constraint_of
 from tartlet_sdk.errors import InvalidArgument
 from tartlet_sdk.generation import Generation
 from tartlet_sdk.host_call import call
@@ -18,6 +19,7 @@ from tartlet_sdk.stop import max_tokens as stop_after
 
 if TYPE_CHECKING:
     from wit_world.imports import contexts as wit_contexts
+    from wit_world.imports import models as wit_models
 
     from tartlet_sdk.model import Model
 
@@ -54,8 +56,9 @@ class Context:
     pages when it is closed, left as a `with` block, or no longer referred to.
     """
 
-    def __init__(self, handle: wit_contexts.Context) -> None:
+    def __init__(self, handle: wit_contexts.Context, model: wit_models.Model) -> None:
         self._open_handle: wit_contexts.Context | None = handle
+        self._model = model  # that it is one of
 
     def system(self, text: str) -> None:
         """Append a system message, in the form that the model's chat template gives it."""
@@ -95,7 +98,7 @@ class Context:
 
         What the two append afterwards does not concern the other.
         """
-        return Context(call("Context.fork", self._handle("fork").fork))
+        return Context(call("Context.fork", self._handle("fork").fork), self._model)
 
     def truncate(self, length: int) -> None:
         """Drop the tokens after the first `length`."""
@@ -168,7 +171,7 @@ class Context:
         handle = call("Context.open", wit.models.Model.open, None) if model is None else model._handle
         with call("Context.open", wit.contexts.Context.open, handle, name) as opening:
             await event_loop.wait(opening.ready())
-            return cls(call("Context.open", opening.take))
+            return cls(call("Context.open", opening.take), handle)
 
     @staticmethod
     def saved() -> list[SavedContext]:
@@ -213,8 +216,14 @@ class Context:
         max_tokens: int | None = None,
         logprobs: int | None = None,
         chunk_interval: float = CHUNK_INTERVAL_S,
+        json_schema: Any = None,
+        regex: str | None = None,
+        lark: str | None = None,
+        choices: Iterable[str] | None = None,
+        substring: str | None = None,
+        tokens: Iterable[int] | None = None,
     ) -> Generation:
-        """Generate text at the end of the context.
+        """Generate text at the end of the context, under one constraint or none.
 
         Await the generation for the whole `Draft`, or iterate over it with `async for` for `Chunk`s as they come; it
         starts when the one or the other does.
@@ -226,9 +235,17 @@ class Context:
             logprobs: Report the log-probability of each token, and of this many most likely ones (0 to 20).
             chunk_interval: For `async for`: seconds between two chunks, at least. Tokens that come meanwhile join the
                 next chunk. 0 gives every token at once, and takes more of the processor from the model.
+            json_schema: Write JSON of this schema: a dict, a JSON text, a dataclass or another type that parameters may
+                have, or a class with `model_json_schema`, as pydantic's. `draft.value` is the value, or the instance.
+            regex: Write a text that matches as a whole; in the syntax of Rust's regex.
+            lark: Write a text of this grammar, in llguidance's variant of Lark.
+            choices: Write one of these texts.
+            substring: Quote: write a run of whole words of this text.
+            tokens: Write any number of these tokens.
 
         Raises:
-            InvalidArgument: An argument is out of its range.
+            InvalidArgument: An argument is out of its range. When it starts: the constraint has an error.
+            QuotaExceeded: When it starts: compiling the constraint takes too much.
             Unavailable: When it starts: another generation runs on this context.
             ContextOverflow, KvExhausted: When it starts or later: there is no room.
         """
@@ -250,7 +267,10 @@ class Context:
         if logprobs is not None:
             checks.whole(logprobs, "logprobs", "Context.generate", 0, MOST_LOGPROBS)
         checks.number(chunk_interval, "chunk_interval", "Context.generate", 0, LONGEST_CHUNK_INTERVAL_S)
-        return Generation(self, sampler or Sampler.greedy(), stop, logprobs, chunk_interval)
+        constraint = constraint_of(
+            json_schema=json_schema, regex=regex, lark=lark, choices=choices, substring=substring, tokens=tokens
+        )
+        return Generation(self, sampler or Sampler.greedy(), stop, logprobs, chunk_interval, constraint)
 
     def close(self) -> None:
         """Free the context and its share of the pages. A generation that runs on it should be ended first."""

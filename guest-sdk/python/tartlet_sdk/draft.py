@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wit_world.imports import generation as wit_generation
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """The log-probability of a token: natural logarithm, before temperature and after penalties and bias."""
+    """The log-probability of a token: natural logarithm, before temperature, after penalties, bias and constraint."""
 
     token: int
     logprob: float
@@ -42,7 +42,9 @@ class Usage:
     """Of these, tokens whose keys and values were there already: from a fork, a flush, an earlier generation, a saved
     context, or the prefix cache."""
     generated_tokens: int
-    """Tokens generated."""
+    """Tokens generated, forced ones included."""
+    forced_tokens: int
+    """Of these, tokens that the constraint left no choice about: they were not sampled."""
     pages: int
     """Pages that the context held at the end."""
     shared_pages: int
@@ -59,6 +61,7 @@ class Usage:
             usage.prompt_tokens,
             usage.cached_tokens,
             usage.generated_tokens,
+            usage.forced_tokens,
             usage.pages,
             usage.shared_pages,
             usage.first_token_ns,
@@ -73,7 +76,7 @@ class Chunk:
     text: str
     """Whole characters only; text may lag behind its tokens."""
     tokens: tuple[int, ...]
-    """The tokens sampled, eos tokens included."""
+    """The tokens sampled or forced, eos tokens included."""
     logprobs: tuple[TokenLogprobs, ...] = ()
     """One for each token, if asked for."""
 
@@ -88,14 +91,19 @@ class Draft:
     text: str
     """Without eos tokens, and without the string that stopped it."""
     tokens: tuple[int, ...]
-    """The tokens sampled, eos tokens included."""
+    """The tokens sampled or forced, eos tokens included."""
     finish_reason: str
-    """Why it ended: `eos`, `stop-token`, `stop-string`, `length` or `cancelled`."""
+    """Why it ended: `eos`, `stop-token`, `stop-string`, `length`, `complete` (its constraint allows nothing more) or
+    `cancelled`."""
     stop_string: str | None
     """What stopped it, when that was a string."""
     usage: Usage
     logprobs: tuple[TokenLogprobs, ...] = ()
     """One for each token, if asked for."""
+
+    value: Any = None
+    """Under a constraint: what the text stands for, such as an instance of the class that `json_schema` was given, or
+    the text itself. None without one, and if something else ended it before the text was whole."""
 
     def __str__(self) -> str:
         return self.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import warnings
 from collections.abc import AsyncIterator, Coroutine, Generator
@@ -16,11 +17,14 @@ from tartlet_sdk.host_call import call, kebab
 if TYPE_CHECKING:
     from wit_world.imports import generation as wit_generation
 
+    from tartlet_sdk.constraint import Constraint
     from tartlet_sdk.context import Context
     from tartlet_sdk.sampler import Sampler
     from tartlet_sdk.stop import StopCondition
 
 CALL = "Context.generate"
+WHOLE = ("complete", "eos")
+"""Finish reasons after which the text is one that the constraint describes."""
 DRAFT_FIELDS = tuple(field.name for field in fields(Draft))
 
 
@@ -33,7 +37,13 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
     """
 
     def __init__(
-        self, context: Context, sampler: Sampler, stop: StopCondition, logprobs: int | None, chunk_interval: float
+        self,
+        context: Context,
+        sampler: Sampler,
+        stop: StopCondition,
+        logprobs: int | None,
+        chunk_interval: float,
+        constraint: Constraint | None = None,
     ) -> None:
         self._context = context
         self._sampler = sampler
@@ -45,6 +55,8 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
         self._handle: wit_generation.Generation | None = None
         self._ready: int = 0  # the handle's event
         self._has_started = False
+        self._compiling: asyncio.Event | None = None  # set when the constraint is compiled
+        self._constraint = constraint
         self._is_cancelled = False
         self._chunks: list[Chunk] = []
         self._result: Draft | None = None
@@ -87,7 +99,7 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
         return self
 
     async def __anext__(self) -> Chunk:
-        self._start(streaming=True)
+        await self._start(streaming=True)
         while self._result is None:
             chunk = await self._advance()
             if chunk.text or chunk.tokens:
@@ -121,18 +133,33 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
             warnings.warn_explicit(message, RuntimeWarning, *self._made_at)
 
     async def _whole(self) -> Draft:
-        self._start(streaming=False)
+        await self._start(streaming=False)
         while self._result is None:
             await self._advance()
         return self._result
 
-    def _start(self, *, streaming: bool) -> None:
+    async def _start(self, *, streaming: bool) -> None:
         """Start it, unless it has started. Raises `Cancelled` if it was given up before its end."""
+        if self._compiling is not None:  # another task starts it
+            await self._compiling.wait()
         if self._has_started:
             self._require_not_given_up()
             return
         self._has_started = True
-        options = wit.generation.Options(streaming, self._interval_ns, self._logprobs)
+        if self._constraint is None:
+            self._begin(streaming, None)
+            return
+        self._compiling = asyncio.Event()
+        try:
+            with await self._constraint.compile(self._context._model) as constraint:
+                self._begin(streaming, constraint.id())
+        finally:
+            self._compiling.set()
+            self._compiling = None
+
+    def _begin(self, streaming: bool, constraint_id: int | None) -> None:
+        """Let the host generate."""
+        options = wit.generation.Options(streaming, self._interval_ns, self._logprobs, constraint_id)
         arguments = self._context._handle("generate"), self._sampler.to_wit(), self._stop.to_wit(), options
         self._handle = call(CALL, wit.generation.generate, *arguments)
         self._ready = self._handle.ready()
@@ -166,13 +193,15 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
             raise Cancelled("the generation was given up before its end", call=CALL)
 
     def _draft(self, finish: wit_generation.Finish) -> Draft:
+        text, reason = "".join(chunk.text for chunk in self._chunks), kebab(finish.reason.name)
         return Draft(
-            text="".join(chunk.text for chunk in self._chunks),
+            text=text,
             tokens=tuple(token for chunk in self._chunks for token in chunk.tokens),
-            finish_reason=kebab(finish.reason.name),
+            finish_reason=reason,
             stop_string=finish.stop_string,
             usage=Usage.of(finish.usage),
             logprobs=tuple(position for chunk in self._chunks for position in chunk.logprobs),
+            value=self._constraint.parse(text) if self._constraint is not None and reason in WHOLE else None,
         )
 
     def _drop(self) -> None:

@@ -93,7 +93,7 @@ class Model:
         """
         if adapter is not None:
             checks.text(adapter, "adapter", "Model.context")
-        return Context(call("Model.context", wit.contexts.Context.create, self._handle, adapter))
+        return Context(call("Model.context", wit.contexts.Context.create, self._handle, adapter), self._handle)
 
     def tokenize(self, text: str) -> list[int]:
         """Token ids of a text. Special tokens that are written out in it become their ids."""

@@ -13,6 +13,7 @@ from tartlet_sdk.errors import OutsideSandbox
 
 if TYPE_CHECKING:
     from componentize_py_types import Err as Err
+    from wit_world.imports import constraints as constraints
     from wit_world.imports import contexts as contexts
     from wit_world.imports import events as events
     from wit_world.imports import generation as generation
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from wit_world.imports import runs as runs
     from wit_world.imports import types as types
 
-INTERFACES = frozenset({"contexts", "events", "generation", "log", "models", "runs", "types"})
+INTERFACES = frozenset({"constraints", "contexts", "events", "generation", "log", "models", "runs", "types"})
 
 
 def __getattr__(name: str) -> Any:

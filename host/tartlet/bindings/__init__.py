@@ -4,13 +4,14 @@ Each module has `INTERFACE`: host functions by WIT item name, called with the fi
 and with the lifted arguments. They run on the executor's thread, on the guest's stack.
 """
 
-from tartlet.bindings import contexts, events, generation, log, models, runs, source
+from tartlet.bindings import constraints, contexts, events, generation, log, models, runs, source
 from tartlet.wasm.host_function import Interfaces
 
 PROGRAM_INTERFACES: Interfaces = {
     "tartlet:inferlet/events": events.INTERFACE,
     "tartlet:inferlet/models": models.INTERFACE,
     "tartlet:inferlet/contexts": contexts.INTERFACE,
+    "tartlet:inferlet/constraints": constraints.INTERFACE,
     "tartlet:inferlet/generation": generation.INTERFACE,
     "tartlet:inferlet/runs": runs.INTERFACE,
     "tartlet:inferlet/log": log.INTERFACE,

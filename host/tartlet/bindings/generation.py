@@ -7,6 +7,7 @@ from typing import Any
 
 from tartlet.bindings._sampling import to_num_logprobs, to_sampling, to_stop
 from tartlet.bindings.contexts import when_idle
+from tartlet.runtime.constraint import ConstraintState
 from tartlet.runtime.context import ContextState
 from tartlet.runtime.generation import GenerationState, UnreadChunk
 from tartlet.runtime.refusal import invalid_argument, refusal
@@ -25,13 +26,23 @@ def generate(
     checked_sampling = to_sampling(sampling, context.model, run.draw_seed)
     checked_stop = to_stop(stop, context.model)
     num_logprobs = to_num_logprobs(options)
+    constraint_id = None
+    if (number := options["constraint"]) is not None:
+        constraint_id = run.handles.get(number, ConstraintState).engine_id_for(context.model)
 
     def start() -> int:
         if context.chat.state.needs_cue:
             context.cue()
         _check_length(context)
         interval_ns = options["chunk-interval-ns"] if options["streaming"] else None
-        generation = GenerationState(context, checked_sampling, checked_stop, interval_ns, num_logprobs=num_logprobs)
+        generation = GenerationState(
+            context,
+            checked_sampling,
+            checked_stop,
+            interval_ns,
+            num_logprobs=num_logprobs,
+            constraint_id=constraint_id,
+        )
         return run.handles.add(generation)
 
     return when_idle(context, start)
@@ -104,6 +115,7 @@ def _finish_record(finished: Finished) -> dict[str, object]:
             "prompt-tokens": usage.prompt_tokens,
             "cached-tokens": usage.cached_tokens,
             "generated-tokens": usage.generated_tokens,
+            "forced-tokens": usage.forced_tokens,
             "pages": usage.pages,
             "shared-pages": usage.shared_pages,
             "first-token-ns": usage.first_token_ns,

@@ -54,6 +54,7 @@ class GenerationState:
         interval_ns: int | None,
         *,
         num_logprobs: int | None = None,
+        constraint_id: int | None = None,
     ) -> None:
         self.run: RunState = context.run
         self.context = context
@@ -69,7 +70,9 @@ class GenerationState:
         context.generation = self
         self.run.counters.begin_generation(context.length)
         self.run.link.register(self._generation_id, self, quiet_until_ns=self._due_ns)
-        self.run.link.submit(Generate(self._generation_id, context.context_id, sampling, stop, num_logprobs))
+        self.run.link.submit(
+            Generate(self._generation_id, context.context_id, sampling, stop, num_logprobs, constraint_id)
+        )
 
     def handle(self, event: Event, at_ns: int) -> None:
         """Take in what the engine says of it."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tartlet.testing.byte_text import ByteText
+from tartlet.testing.fake_constraints import FakeConstraints
 from tartlet.testing.fake_generation import FakeGeneration
 from tartlet.testing.fake_pages import FakeContext, FakePages, PagesExhaustedError
 from tartlet.testing.fake_saved import FakeSavedContexts
@@ -14,6 +15,7 @@ from tartlet_engine.api import (
     CancelGeneration,
     CloseRun,
     Command,
+    CompileConstraint,
     CreateContext,
     DeleteSaved,
     Done,
@@ -27,6 +29,7 @@ from tartlet_engine.api import (
     FinishReason,
     FlushContext,
     ForkContext,
+    FreeConstraint,
     FreeContext,
     Generate,
     LimitReached,
@@ -76,6 +79,7 @@ class FakeCore:
         self._events: list[Event] = []
         self._totals = _Totals()
         self._saved = FakeSavedContexts(info.name)
+        self._constraints = FakeConstraints()
 
     @property
     def has_work(self) -> bool:
@@ -108,6 +112,7 @@ class FakeCore:
     def check_integrity(self) -> None:
         """Raise AssertionError unless pages, contexts and generations add up."""
         self._pages.check(self._contexts.values())
+        self._constraints.check(self._runs)
         assert all(context.run_id in self._runs for context in self._contexts.values())
         assert all(g.context.context_id in self._contexts for g in self._generations.values())
 
@@ -130,6 +135,7 @@ class FakeCore:
                 for context in [c for c in self._contexts.values() if c.run_id == run_id]:
                     self._free(context.context_id)
                 del self._runs[run_id], self._num_generated[run_id]
+                self._constraints.close_run(run_id)
             case CreateContext(context_id, run_id, adapter):
                 self._contexts[context_id] = FakeContext(context_id, run_id, adapter=adapter)
             case AppendTokens(context_id, token_ids):
@@ -142,6 +148,10 @@ class FakeCore:
                 self._flush(self._contexts[context_id], operation_id)
             case FreeContext(context_id):
                 self._free(context_id)
+            case CompileConstraint(constraint_id, run_id, kind, text):
+                self._answer(constraint_id, self._constraints.compile(constraint_id, run_id, kind, text))
+            case FreeConstraint(constraint_id):
+                self._constraints.free(constraint_id)
             case Generate():
                 self._start(command)
             case PublishPrefix(prefix_id):
@@ -271,6 +281,10 @@ class FakeCore:
         context = self._contexts[command.context_id]
         if self.failures:
             self._events.append(Failed(command.generation_id, self.failures.pop(0)))
+            return
+        if (number := command.constraint_id) is not None and not self._constraints.is_of(number, context.run_id):
+            error = EngineError(ErrorCode.NOT_FOUND, f"the run has no constraint {number}")
+            self._events.append(Failed(command.generation_id, error))
             return
         num_cached = context.num_computed
         if not self._prefill(context, command.generation_id) or self._is_over_limit(context.run_id):

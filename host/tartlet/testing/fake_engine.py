@@ -28,7 +28,8 @@ class FakeEngine:
 
     Args:
         replies: The texts of the generations in the order in which they start (then it echoes), or a function from
-            the context's text to the reply. A reply ends with the eos token, unless a stop condition comes first.
+            the context's text to the reply. A reply ends with the eos token, unless a stop condition comes first. Under
+            a constraint, too: nothing but the syntax of JSON and regular expressions is checked.
         token_delay_s: Seconds that each step takes.
         num_pages: Pages of the KV pool.
         page_size: Tokens of a page.
@@ -57,7 +58,7 @@ class FakeEngine:
             page_size=page_size,
             num_pages=num_pages,
             eos_token_ids=(END_OF_TURN,),
-            features=("chat", "evict"),
+            features=("chat", "evict", "constraints"),
             dtype="float32",
             backend="fake",
             adapters=tuple(adapters),

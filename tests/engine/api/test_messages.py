@@ -7,7 +7,7 @@ import pytest
 
 from tartlet_engine import api
 
-USAGE = api.Usage(10, 8, 3, 2, 1, 1000, 2000)
+USAGE = api.Usage(10, 8, 3, 2, 1, 1000, 2000, 2)
 LOGPROBS = api.PositionLogprobs(api.TokenLogprob(5, -0.5), (api.TokenLogprob(5, -0.5), api.TokenLogprob(6, -2.0)))
 
 COMMANDS = [
@@ -21,6 +21,9 @@ COMMANDS = [
     api.FlushContext(2, 4),
     api.FreeContext(2),
     api.Generate(5, 2, api.Sampling(seed=2**64 - 1, logit_bias=((3, -1.5),)), api.Stop(9, (1,), ("é",), True), 2),
+    api.Generate(5, 2, api.Sampling(seed=0), constraint_id=7),
+    api.CompileConstraint(7, 1, api.ConstraintKind.JSON_SCHEMA, "{}"),
+    api.FreeConstraint(7, 1),
     api.CancelGeneration(5),
     api.EvictContext(2, 6, 0, 1),
     api.SaveContext(2, 6, "name", 1000, True, "state"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -158,3 +159,33 @@ def test_reports_log_probabilities(device: torch.device) -> None:
         assert [item.logprob for item in ours.logprobs.top] == pytest.approx(
             [item.logprob for item in theirs.logprobs.top], abs=1e-4
         )
+
+
+def test_masks_are_those_of_the_sampler_on_the_cpu(device: torch.device) -> None:
+    """Rows with and without a mask, in one batch, after penalties and bias: tokens and reports are the CPU's."""
+    logits = random_logits(6, 1030)
+    rows = []
+    for number in range(6):
+        sampling = Sampling(number, temperature=float(number % 3), logit_bias=((7, 3.0),))
+        mask = np.random.default_rng(number).integers(0, 2**32, 33, dtype=np.uint32) if number % 2 else None
+        if mask is not None:
+            mask[2:] = 0
+        rows.append(SamplingRow(sampling, 0, LogitsProcessor(sampling, []), 20 if number < 4 else None, mask))
+    expected, results = sample(logits, rows), launch_sampling(logits.to(device), rows).wait()
+
+    assert device_ids(logits, rows, device) == host_ids(logits, rows)
+    assert all(host_ids(logits, rows)[number] < 64 for number in (1, 3, 5))
+    for one, other in zip(expected[:4], results[:4], strict=True):
+        assert isinstance(one, Sampled) and isinstance(other, Sampled)  # noqa: PT018
+        assert one.logprobs is not None and other.logprobs is not None  # noqa: PT018
+        assert [each.token_id for each in one.logprobs.top] == [each.token_id for each in other.logprobs.top]
+
+
+def test_only_allowed_tokens_are_reported(device: torch.device) -> None:
+    """A mask of two tokens leaves two to report, however many were asked for."""
+    mask = np.array([0b1010, 0, 0, 0], dtype=np.uint32)
+    (result,) = launch_sampling(random_logits(1, 100).to(device), [SamplingRow(Sampling(0), 0, None, 20, mask)]).wait()
+
+    assert isinstance(result, Sampled)
+    assert result.logprobs is not None
+    assert sorted(each.token_id for each in result.logprobs.top) == [1, 3]

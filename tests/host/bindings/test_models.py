@@ -23,7 +23,7 @@ def test_facts(guest: Any) -> None:
         "vocabulary_size": 258,
         "page_size": 16,
         "eos_tokens": [256],
-        "features": ["chat", "evict"],
+        "features": ["chat", "evict", "constraints"],
         "adapters": [],
     }
 

@@ -36,7 +36,7 @@ def test_arguments_out_of_range(
             for name, new in changes.items():
                 setattr(record, name, float(new) if isinstance(new, str) else new)
         SAMPLING.logit_bias = [tuple(entry) for entry in SAMPLING.logit_bias]
-        chosen = generation.Options(False, 0, options.get("log_probabilities"))
+        chosen = generation.Options(False, 0, options.get("log_probabilities"), None)
         return refused(generation.generate, context, SAMPLING, STOP, chosen)
     """,
         [sampling, stop, options],

@@ -1,0 +1,77 @@
+"""Binding of `constraints` in wit/: what a generation may write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from tartlet.runtime.constraint import ConstraintState
+from tartlet.runtime.model import ModelHandle
+from tartlet.runtime.run_state import RunFiber
+from tartlet.wasm.host_function import HostFunction
+from tartlet_engine.api import ConstraintKind
+
+
+def json_schema(fiber: RunFiber, model: int, schema: str) -> int:
+    """Begin to compile a JSON schema."""
+    return _compile(fiber, model, ConstraintKind.JSON_SCHEMA, schema)
+
+
+def regex(fiber: RunFiber, model: int, pattern: str) -> int:
+    """Begin to compile a regular expression."""
+    return _compile(fiber, model, ConstraintKind.REGEX, pattern)
+
+
+def lark(fiber: RunFiber, model: int, grammar: str) -> int:
+    """Begin to compile a grammar."""
+    return _compile(fiber, model, ConstraintKind.LARK, grammar)
+
+
+def choices(fiber: RunFiber, model: int, texts: list[str]) -> int:
+    """Begin to compile a choice of texts."""
+    return _compile(fiber, model, ConstraintKind.CHOICES, json.dumps(texts))
+
+
+def substring(fiber: RunFiber, model: int, text: str) -> int:
+    """Begin to compile the runs of words of a text."""
+    return _compile(fiber, model, ConstraintKind.SUBSTRING, text)
+
+
+def tokens(fiber: RunFiber, model: int, allowed: list[int]) -> int:
+    """Begin to compile a set of tokens."""
+    fiber.state.handles.get(model, ModelHandle).check_tokens(allowed)
+    return _compile(fiber, model, ConstraintKind.TOKENS, json.dumps(list(allowed)))
+
+
+def ready(fiber: RunFiber, number: int) -> int:
+    """Give the event that says that it is compiled, or why not."""
+    return fiber.state.handles.get(number, ConstraintState).event.number
+
+
+def constraint_id(fiber: RunFiber, number: int) -> int:
+    """Give the number by which `generate` takes it: that of the handle."""
+    fiber.state.handles.get(number, ConstraintState)
+    return number
+
+
+def drop_constraint(fiber: RunFiber, number: int) -> None:
+    """Free a constraint."""
+    fiber.state.handles.remove(number, ConstraintState).drop()
+
+
+def _compile(fiber: RunFiber, model: int, kind: ConstraintKind, text: str) -> int:
+    run = fiber.state
+    return run.handles.add(ConstraintState(run, run.handles.get(model, ModelHandle), kind, text))
+
+
+INTERFACE: Mapping[str, HostFunction] = {
+    "constraint": drop_constraint,
+    "[static]constraint.json-schema": json_schema,
+    "[static]constraint.regex": regex,
+    "[static]constraint.lark": lark,
+    "[static]constraint.choices": choices,
+    "[static]constraint.substring": substring,
+    "[static]constraint.tokens": tokens,
+    "[method]constraint.ready": ready,
+    "[method]constraint.id": constraint_id,
+}

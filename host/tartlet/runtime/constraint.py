@@ -1,0 +1,61 @@
+"""A constraint as a run deals with it: compiled in the engine, then followed by generations."""
+
+from __future__ import annotations
+
+from tartlet.runtime.model import ModelHandle
+from tartlet.runtime.refusal import engine_refusal, refusal
+from tartlet.runtime.run_state import RunState
+from tartlet_engine.api import (
+    CompileConstraint,
+    ConstraintKind,
+    EngineError,
+    ErrorCode,
+    Event,
+    Failed,
+    FreeConstraint,
+)
+
+FEATURE = "constraints"
+
+
+class ConstraintState:
+    """One constraint of a run. Lives on the executor's thread."""
+
+    def __init__(self, run: RunState, model: ModelHandle, kind: ConstraintKind, text: str) -> None:
+        """Begin to compile it. Raises a refusal if the model has no constraints."""
+        if FEATURE not in model.info.features:
+            raise refusal(ErrorCode.UNSUPPORTED, f"{model.info.name} has no constraints", "Check the text afterwards.")
+        self.run = run
+        self.model = model
+        self.event = run.events.add()
+        self._engine_id = run.link.new_id()
+        self._is_compiled = False
+        self._error: EngineError | None = None
+        run.link.register(self._engine_id, self)
+        run.link.submit(CompileConstraint(self._engine_id, run.engine_id, kind, text))
+
+    def engine_id_for(self, model: ModelHandle) -> int:
+        """The engine's id, for a generation of that model. Raises a refusal if it cannot be followed."""
+        if self._error is not None:
+            raise engine_refusal(self._error)
+        if not self._is_compiled:
+            raise refusal(ErrorCode.UNAVAILABLE, "the constraint is not compiled yet", "Wait for its event.")
+        if model.info.name != self.model.info.name:
+            raise refusal(
+                ErrorCode.INVALID_ARGUMENT,
+                f"the constraint was made for {self.model.info.name}, the context is one of {model.info.name}",
+            )
+        return self._engine_id
+
+    def handle(self, event: Event, at_ns: int) -> None:
+        """Take in that it is compiled, or cannot be."""
+        self.run.link.unregister(self._engine_id)
+        self._is_compiled = not isinstance(event, Failed)
+        self._error = event.error if isinstance(event, Failed) else None
+        self.run.events.set_ready(self.event, self._error)
+
+    def drop(self) -> None:
+        """Free it; generations that follow it go on."""
+        self.run.link.unregister(self._engine_id)
+        self.run.events.drop(self.event)
+        self.run.link.submit(FreeConstraint(self._engine_id, self.run.engine_id))
