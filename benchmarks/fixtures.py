@@ -40,7 +40,7 @@ _INTERFACES = {
         (export "error" (type $error (eq $e)))
         (type $i (record (field "name" string) (field "architecture" string) (field "context-length" u32)
           (field "vocabulary-size" u32) (field "page-size" u32) (field "eos-tokens" (list u32))
-          (field "features" (list string))))
+          (field "features" (list string)) (field "adapters" (list string))))
         (export "model-info" (type $model-info (eq $i)))
         (export "[static]model.open"
           (func (param "name" (option string)) (result (result (own $model) (error $error)))))

@@ -24,8 +24,8 @@ from tartlet_engine.packed_model import pack_model
 from tartlet_engine.packing import WeightFormat
 from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import PagePool
-from tartlet_engine.scheduler import Chunk
 from tartlet_engine.sequence import Sequence
+from tartlet_engine.step_plan import Chunk
 from tartlet_engine.tokenizer import ModelTokenizer
 
 TEXT = Path(__file__).parent / "texts" / "quality.txt"
