@@ -21,7 +21,7 @@ from tartlet import compose
 ROUNDS = 15
 REAL_TOKENS = 128  # of a completion; what the start of its run costs is spread over them
 TINY_TOKENS = 256
-CHUNK_INTERVAL_S = 0.02  # what the SDK does unless told otherwise
+CHUNK_INTERVAL_S = 0.03  # what the SDK does unless told otherwise
 MAX_DRIFT = 1.03
 """What may lie between two measurements of the direct way: virtual machines change their speed every few seconds."""
 MAX_TRIES = 5

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from tartlet_engine.core import EngineCore
 
 _log = logging.getLogger("tartlet_engine")
+
+COMMANDS_S = 0.005
+"""Of commands between two steps, if somebody waits for the next: a program can submit more than the engine can do."""
 
 Listener = Callable[[list[Event]], None]
 
@@ -74,7 +78,7 @@ class InProcessEngine:
         self._listener: Listener | None = None
         self._stats = core.stats()
         self._wakeup = threading.Condition()
-        self._inbox: list[tuple[Command, int]] = []  # with the time of arrival, monotonic ns
+        self._inbox: deque[tuple[Command, int]] = deque()  # with the time of arrival, monotonic ns
         self._errands: list[_IntegrityCheck] = []
         self._is_closing = False
         core.saves.on_result(self._notify)
@@ -161,23 +165,33 @@ class InProcessEngine:
                 check.done.set()
 
     def _serve_once(self, core: EngineCore) -> bool:
-        """Wait for something to do, then carry out all commands and one step. Returns False when closed."""
+        """Wait for something to do, then carry out commands and one step. Returns False when closed."""
         with self._wakeup:
             while not (self._inbox or self._errands or self._is_closing or core.has_work):
                 self._wakeup.wait()
             if self._is_closing:
                 return False
-            inbox, self._inbox = self._inbox, []
-            errands, self._errands = self._errands, []
-        for command, arrived_ns in inbox:
-            core.handle(command, arrived_ns)
+        self._handle_commands(core)
         if core.has_work:
             core.step()
         self._stats = core.stats()
         self._deliver(core.take_events())
+        with self._wakeup:
+            errands: list[_IntegrityCheck] = []
+            if not self._inbox:  # what was submitted before comes before
+                errands, self._errands = self._errands, []
         for check in errands:
             check.carry_out(core)
         return True
+
+    def _handle_commands(self, core: EngineCore) -> None:
+        """Carry out commands in order: those that are there, or as many as others who wait for a step can bear."""
+        deadline = time.monotonic() + COMMANDS_S
+        for _ in range(len(self._inbox)):
+            command, arrived_ns = self._inbox.popleft()
+            core.handle(command, arrived_ns)
+            if core.has_work and time.monotonic() > deadline:
+                return
 
     def _notify(self) -> None:
         """Wake the thread: there is a result to take up."""

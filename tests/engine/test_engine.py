@@ -21,6 +21,7 @@ from tartlet_engine.api import (
     Event,
     Finished,
     FinishReason,
+    FreeContext,
     Generate,
     OpenRun,
     Sampling,
@@ -149,6 +150,21 @@ def test_an_engine_has_one_listener(client: EngineClient) -> None:
     client.submit([greedy(4, 2, max_tokens=1)])
     assert next_event(others, Finished).generation_id == 4
     assert events.empty()
+
+
+def test_a_flood_of_commands_does_not_hold_up_tokens(client: EngineClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that come faster than they are done are done between steps, some at a time, and in order."""
+    monkeypatch.setattr("tartlet_engine.engine.COMMANDS_S", 0.0)
+    events = listen(client)
+    flood: list[Any] = [FreeContext(10_000 + number) for number in range(500)]
+    client.submit([OpenRun(1), CreateContext(2, 1), AppendTokens(2, PROMPT), greedy(3, 2, max_tokens=20)])
+    client.submit([*flood, CreateContext(4, 1), AppendTokens(4, PROMPT), greedy(5, 4, max_tokens=1)])
+
+    finished = [next_event(events, Finished).generation_id for _ in range(2)]
+    client.check_integrity()  # comes after all that was submitted before it
+
+    assert finished == [3, 5]
+    assert client.stats().contexts == 2
 
 
 def test_models_and_text(client: EngineClient) -> None:

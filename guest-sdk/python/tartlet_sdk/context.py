@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 MOST_LOGPROBS = 20
 MOST_TTL_S = 10 * 365 * 24 * 3600.0
-CHUNK_INTERVAL_S = 0.02
-"""Fifty chunks a second: more often than anybody can see."""
+CHUNK_INTERVAL_S = 0.03
+"""Thirty chunks a second: as often as anybody can see."""
 LONGEST_CHUNK_INTERVAL_S = 3600.0
 
 
