@@ -7,7 +7,9 @@ from typing import Protocol
 
 import msgspec
 
-from tartlet_engine.api.messages import Command, Event, ModelInfo
+from tartlet_engine.api.commands import Command
+from tartlet_engine.api.events import Event
+from tartlet_engine.api.values import ModelInfo
 
 
 class EngineStats(msgspec.Struct, frozen=True):

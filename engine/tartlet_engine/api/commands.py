@@ -1,0 +1,198 @@
+"""What the program side asks of the engine.
+
+Ids (runs, contexts, generations, operations) are numbers that the client chooses and never uses twice. Commands are
+carried out in the order submitted. A command never fails with an exception: what goes wrong comes back as a `Failed`
+event that names the context's, generation's or operation's id. Like events, commands are msgspec structs, so that the
+same messages can cross a socket; the in-process client hands them over as they are.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tartlet_engine.api.values import ConstraintKind, Sampling, Stop
+
+
+class OpenRun(msgspec.Struct, frozen=True, tag=True):
+    """Begins to account for a run. Its contexts belong to it, and its limits bind all of them together."""
+
+    run_id: int
+    tenant: str = "local"  # not empty
+    max_generated_tokens: int | None = None
+    max_pages: int | None = None  # each shared page counts once
+    weight: float = 1.0  # the tenant's share against others', in all of its runs from now on; 0.001 to 1000
+
+
+class CloseRun(msgspec.Struct, frozen=True, tag=True):
+    """Cancels and frees everything that the run holds. No event about it follows."""
+
+    run_id: int
+
+
+class CreateContext(msgspec.Struct, frozen=True, tag=True):
+    """An empty context of the run."""
+
+    context_id: int
+    run_id: int
+    adapter: str | None = None  # of `ModelInfo.adapters`: its tokens, and those of its forks, are computed with it
+
+
+class AppendTokens(msgspec.Struct, frozen=True, tag=True):
+    """Appends tokens, to be computed when something needs them."""
+
+    context_id: int
+    token_ids: tuple[int, ...]
+
+
+class ForkContext(msgspec.Struct, frozen=True, tag=True):
+    """Makes `child_id` out of the context's first `length` tokens, sharing their pages."""
+
+    context_id: int
+    child_id: int
+    length: int
+
+
+class TruncateContext(msgspec.Struct, frozen=True, tag=True):
+    """Drops the tokens after the first `length`."""
+
+    context_id: int
+    length: int
+
+
+class FlushContext(msgspec.Struct, frozen=True, tag=True):
+    """Computes what was appended. Answered by `Done` or `Failed` with the operation's id."""
+
+    context_id: int
+    operation_id: int
+
+
+class EvictContext(msgspec.Struct, frozen=True, tag=True):
+    """Computes what was appended, then drops the tokens `start <= i < end`; the context's last token must stay.
+
+    Later tokens do not see what was dropped; their positions go on as if it were there. Answered by `Done` or `Failed`
+    with the operation's id. The context is busy until then, but for forks, which have all tokens.
+    """
+
+    context_id: int
+    operation_id: int
+    start: int
+    end: int
+
+
+class FreeContext(msgspec.Struct, frozen=True, tag=True):
+    """Frees a context, and cancels a generation that runs on it without an event."""
+
+    context_id: int
+
+
+class Generate(msgspec.Struct, frozen=True, tag=True):
+    """Starts a generation at the end of the context. Answered by `Chunk`s, then `Finished`, or by `Failed`."""
+
+    generation_id: int
+    context_id: int
+    sampling: Sampling
+    stop: Stop = Stop()
+    num_logprobs: int | None = None
+    constraint_id: int | None = None  # what it generates follows this constraint of the run, from its beginning
+
+
+class CompileConstraint(msgspec.Struct, frozen=True, tag=True):
+    """Compiles a constraint for generations of the run. Answered by `Done` or `Failed` with the constraint's id."""
+
+    constraint_id: int
+    run_id: int
+    kind: ConstraintKind
+    text: str
+
+
+class FreeConstraint(msgspec.Struct, frozen=True, tag=True):
+    """Forgets a constraint of the run. Generations that follow it go on; no event follows."""
+
+    constraint_id: int
+    run_id: int
+
+
+class CancelGeneration(msgspec.Struct, frozen=True, tag=True):
+    """Ends a generation at the next step; `Finished` follows with the reason `cancelled`. Ignored if it has ended."""
+
+    generation_id: int
+
+
+class SaveContext(msgspec.Struct, frozen=True, tag=True):
+    """Computes what was appended, and keeps the context under a name of the run's tenant.
+
+    Answered by `Done` or `Failed` with the operation's id. Of several under way under one name, the one that is done
+    last stays. What is asked of the context afterwards does not concern what is saved; freeing the context does not
+    either, closing the run may.
+    """
+
+    context_id: int
+    operation_id: int
+    name: str
+    ttl_ms: int | None = None  # how long it is kept; None: until it is deleted
+    overwrite: bool = False
+    host_state: str = ""  # handed back as it is by `Opened`
+
+
+class OpenSaved(msgspec.Struct, frozen=True, tag=True):
+    """Makes a context of the run out of a saved one. Answered by `Opened` or `Failed` with the operation's id."""
+
+    operation_id: int
+    run_id: int
+    context_id: int  # the new context's; busy until the answer
+    name: str
+
+
+class ListSaved(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the saved contexts of the run's tenant. Answered by `SavedList` or `Failed`."""
+
+    operation_id: int
+    run_id: int
+
+
+class DeleteSaved(msgspec.Struct, frozen=True, tag=True):
+    """Forgets a saved context of the run's tenant. Answered by `Done` or `Failed` with the operation's id."""
+
+    operation_id: int
+    run_id: int
+    name: str
+
+
+class PublishPrefix(msgspec.Struct, frozen=True, tag=True):
+    """Computes the full pages of these tokens and keeps them, for every tenant to find: an operator's command.
+
+    Answered by `Done` or `Failed` with the prefix's id.
+    """
+
+    prefix_id: int
+    token_ids: tuple[int, ...]
+    adapter: str | None = None  # only contexts with the same one find it
+
+
+class UnpublishPrefix(msgspec.Struct, frozen=True, tag=True):
+    """Lets go of a published prefix; contexts that have begun with it keep their pages. No event follows."""
+
+    prefix_id: int
+
+
+Command = (
+    OpenRun
+    | CloseRun
+    | CreateContext
+    | AppendTokens
+    | ForkContext
+    | TruncateContext
+    | FlushContext
+    | FreeContext
+    | Generate
+    | CompileConstraint
+    | FreeConstraint
+    | CancelGeneration
+    | EvictContext
+    | SaveContext
+    | OpenSaved
+    | ListSaved
+    | DeleteSaved
+    | PublishPrefix
+    | UnpublishPrefix
+)

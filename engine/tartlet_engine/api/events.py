@@ -1,0 +1,72 @@
+"""What the engine says to the program side."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tartlet_engine.api.values import EngineError, FinishReason, PositionLogprobs, SavedContext, Usage
+
+
+class Chunk(msgspec.Struct, frozen=True, tag=True):
+    """What one step added to a generation."""
+
+    generation_id: int
+    token_ids: tuple[int, ...]
+    text: str  # whole characters only; may lag behind the tokens
+    logprobs: tuple[PositionLogprobs, ...] = ()
+
+
+class Finished(msgspec.Struct, frozen=True, tag=True):
+    """A generation has ended; `Chunk`s before it hold its tokens and all of its text."""
+
+    generation_id: int
+    reason: FinishReason
+    usage: Usage
+    stop_string: str | None = None
+
+
+class Done(msgspec.Struct, frozen=True, tag=True):
+    """An operation has been carried out."""
+
+    operation_id: int
+
+
+class Opened(msgspec.Struct, frozen=True, tag=True):
+    """A saved context is a context of the run now."""
+
+    operation_id: int
+    token_ids: tuple[int, ...]
+    host_state: str
+    gaps: tuple[tuple[int, int], ...] = ()  # in its positions: before the token of that index so many were evicted
+
+
+class SavedList(msgspec.Struct, frozen=True, tag=True):
+    """The saved contexts of a tenant, by name."""
+
+    operation_id: int
+    contexts: tuple[SavedContext, ...]
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The command with this generation, operation or context id could not be carried out; all that it held is freed."""
+
+    failed_id: int
+    error: EngineError
+
+
+class LimitReached(msgspec.Struct, frozen=True, tag=True):
+    """A run has reached one of its limits. The engine has stopped all of its generations; `CloseRun` is due."""
+
+    run_id: int
+    limit: str  # "generated_tokens" or "kv_pages"
+    used: int
+    allowed: int
+
+
+class EngineStopped(msgspec.Struct, frozen=True, tag=True):
+    """The engine is gone; nothing that was submitted will be answered any more."""
+
+    error: EngineError
+
+
+Event = Chunk | Finished | Done | Opened | SavedList | Failed | LimitReached | EngineStopped
