@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,14 @@ def check_chat(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert usage.cached_tokens > 0, "the second turn goes on from the first"
 
 
+def check_graph_of_thoughts(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert len(result["numbers"]) == 4
+    assert all(0 <= number <= 9 for number in result["numbers"])
+    assert output.startswith("["), "the parts that are merged are printed"
+    assert output.endswith(f"{result['numbers']}, {result['errors']} errors\n")
+    assert usage.forks == 6, "two parts and one merge, in two ways each"
+
+
 def check_hello(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert (result, output) == ("Hello, Tartlet!", "This is printed by a program in a sandbox.\n")
     assert usage.generated_tokens == 0
@@ -57,6 +66,21 @@ def check_parallel_generation(result: Any, output: str, usage: tartlet.RunUsage)
     assert usage.generations == 3
 
 
+def check_self_consistency(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert len(result["answers"]) == 3
+    assert result["answers"].count(result["answer"]) == round(3 * result["share"])
+    assert result["share"] == max(round(result["answers"].count(each) / 3, 3) for each in result["answers"])
+    assert all(f"way {way}: " in output for way in (1, 2, 3))
+    assert usage.generations == 6
+
+
+def check_skeleton_of_thought(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert 2 <= len(result["points"]) == len(result["texts"]) <= 4
+    assert all(re.fullmatch("[A-Z][a-z]+( [a-z]+){1,3}", point) for point in result["points"])
+    assert all(result["texts"])
+    assert usage.forks == len(result["points"])
+
+
 def check_text_completion(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert "red" in result
     assert 0 < usage.generated_tokens <= 16
@@ -70,9 +94,12 @@ def check_tree_of_thought(result: Any, output: str, usage: tartlet.RunUsage) -> 
 CASES: dict[str, tuple[dict[str, Any], Callable[[Any, str, tartlet.RunUsage], None]]] = {
     "best_of_n": ({"n": 3}, check_best_of_n),
     "chat": ({"questions": ["What is the capital of France?", "And of Italy?"]}, check_chat),
+    "graph_of_thoughts": ({"numbers": [5, 3, 8, 1], "part": 2, "ways": 2}, check_graph_of_thoughts),
     "hello": ({"name": "Tartlet"}, check_hello),
     "json_extraction": ({}, check_json_extraction),
     "parallel_generation": ({}, check_parallel_generation),
+    "self_consistency": ({"ways": 3}, check_self_consistency),
+    "skeleton_of_thought": ({}, check_skeleton_of_thought),
     "text_completion": ({"max_tokens": 16}, check_text_completion),
     "tree_of_thought": ({"depth": 1, "branches": 2, "keep": 1}, check_tree_of_thought),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -25,9 +26,15 @@ ORDER = '{"customer": "Ada", "first_item": {"product": "tart", "quantity": 2}, "
 
 
 def reply(prompt: str) -> str:
-    """Inventors get idea after idea, judges the place of the second, scorers a number, everybody else a sentence."""
+    """Play the model: inventors get idea after idea, judges the place of the second, most others a sentence."""
     if "orders out of mails" in prompt:
         return "yes" if "friendly" in prompt else ORDER
+    if unsorted := re.findall(r"Sort: (\[.*?\])", prompt):
+        return str(sorted(json.loads(unsorted[-1])))
+    if prompt.endswith("So the answer is "):
+        return "9."
+    if "Reply with a list" in prompt and "Now write" not in prompt:
+        return "- Fine points\n- Other points\n"
     if "The best is number" in prompt:
         places = re.findall(r"(\d)\. Idea 2", prompt)
         return places[0] if places else "1"
@@ -119,3 +126,25 @@ def test_tree_of_thought_follows_the_best(host: sync.Host) -> None:
     _, result = run(host, "tree_of_thought", {"depth": 3, "branches": 2})
 
     assert result == {"answer": "A fine sentence.", "steps": ["A fine sentence."] * 3, "score": 2}
+
+
+def test_graph_of_thoughts_merges_what_it_has_sorted(host: sync.Host) -> None:
+    """Parts are sorted, then pairs of them, until one is left; an odd one goes on as it is."""
+    text, result = run(host, "graph_of_thoughts", {"numbers": [9, 1, 5, 0, 7], "part": 2, "ways": 1})
+
+    assert result == {"numbers": [0, 1, 5, 7, 9], "errors": 0}
+    assert text.splitlines()[:2] == ["[1, 9] + [0, 5] | [7]", "[0, 1, 5, 9] + [7]"]
+
+
+def test_self_consistency_counts(host: sync.Host) -> None:
+    """What all say has all votes."""
+    _, result = run(host, "self_consistency", {"ways": 3})
+
+    assert result == {"answer": 9, "share": 1.0, "answers": [9, 9, 9]}
+
+
+def test_skeleton_of_thought_writes_every_point(host: sync.Host) -> None:
+    """Each point of the skeleton has its text."""
+    _, result = run(host, "skeleton_of_thought")
+
+    assert result == {"points": ["Fine points", "Other points"], "texts": ["A fine sentence."] * 2}
