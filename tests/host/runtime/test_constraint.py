@@ -86,6 +86,6 @@ def test_dropped_it_is_freed_in_the_engine(bench: Any) -> None:
     early = bench.call(lambda: ConstraintState(run, bench.model, ConstraintKind.REGEX, "b"))
     bench.call(early.drop)
     bench.call(constraint.drop)
-    bench.wait_until(lambda: not bench.engine._core._constraints._run_ids)
+    bench.wait_until(lambda: not bench.engine._core._state.constraints._run_ids)
 
     assert bench.call(lambda: len(run.handles)) == 0

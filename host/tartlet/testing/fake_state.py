@@ -1,0 +1,130 @@
+"""What the fake engine knows: runs, contexts, pages, generations, and the events that it has to tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tartlet.testing.fake_constraints import FakeConstraints
+from tartlet.testing.fake_generation import FakeGeneration
+from tartlet.testing.fake_pages import FakeContext, FakePages, PagesExhaustedError
+from tartlet_engine.api import (
+    Done,
+    EngineError,
+    EngineStats,
+    ErrorCode,
+    Event,
+    Failed,
+    LimitReached,
+    ModelInfo,
+    OpenRun,
+)
+
+_NO_PAGE = EngineError(ErrorCode.KV_EXHAUSTED, "no page is free")
+
+
+@dataclass(slots=True)
+class _Totals:
+    """Counters that only grow."""
+
+    steps: int = 0
+    prefill_tokens: int = 0
+    generated_tokens: int = 0
+
+
+class FakeState:
+    """The state that the handlers of all commands share. Not thread-safe."""
+
+    def __init__(self, info: ModelInfo) -> None:
+        self.info = info
+        self.pages = FakePages(info.num_pages, info.page_size)
+        self.runs: dict[int, OpenRun] = {}
+        self.num_generated: dict[int, int] = {}  # by run
+        self.contexts: dict[int, FakeContext] = {}
+        self.generations: dict[int, FakeGeneration] = {}
+        self.constraints = FakeConstraints()
+        self.events: list[Event] = []
+        self.totals = _Totals()
+
+    def stats(self) -> EngineStats:
+        """Give the counters."""
+        num_free = self.pages.num_free
+        return EngineStats(
+            pages_total=self.info.num_pages,
+            pages_free=num_free,
+            pages_cached=0,
+            pages_held=self.info.num_pages - num_free,
+            runs=len(self.runs),
+            contexts=len(self.contexts),
+            running=len(self.generations),
+            waiting=0,
+            steps=self.totals.steps,
+            prefill_tokens=self.totals.prefill_tokens,
+            generated_tokens=self.totals.generated_tokens,
+            lookup_tokens=0,
+            found_tokens=0,
+            recomputed_tokens=0,
+            preemptions=0,
+            pages_swapped=0,
+            swapped_bytes=0,
+        )
+
+    def check_integrity(self) -> None:
+        """Raise AssertionError unless pages, contexts and generations add up."""
+        self.pages.check(self.contexts.values())
+        self.constraints.check(self.runs)
+        assert all(context.run_id in self.runs for context in self.contexts.values())
+        assert all(g.context.context_id in self.contexts for g in self.generations.values())
+
+    def answer(self, operation_id: int, error: EngineError | None = None) -> None:
+        """Say that an operation is done, or why it failed."""
+        self.events.append(Done(operation_id) if error is None else Failed(operation_id, error))
+
+    def prefill(self, context: FakeContext, failed_id: int) -> bool:
+        """Compute what was appended, or fail the operation of that id: at once if it can never fit."""
+        allowed = min(self.info.num_pages, self.runs[context.run_id].max_pages or self.info.num_pages)
+        needed = -(-len(context.token_ids) // self.info.page_size)
+        if needed > allowed:
+            message = f"a context of {len(context.token_ids):,} tokens needs {needed:,} pages; {allowed:,} are allowed"
+            self.answer(failed_id, EngineError(ErrorCode.KV_EXHAUSTED, message))
+            return False
+        num_before = context.num_computed
+        is_done = self.compute(context, failed_id)
+        self.totals.prefill_tokens += context.num_computed - num_before
+        return is_done
+
+    def prefill_within_limits(self, context: FakeContext, failed_id: int) -> bool:
+        """Compute what was appended; whether that worked, and the run may go on."""
+        return self.prefill(context, failed_id) and not self.is_over_limit(context.run_id)
+
+    def compute(self, context: FakeContext, failed_id: int) -> bool:
+        """Give pages to all of the context's tokens, or fail the operation of that id."""
+        try:
+            self.pages.compute(context)
+        except PagesExhaustedError:
+            self.answer(failed_id, _NO_PAGE)
+            return False
+        return True
+
+    def is_over_limit(self, run_id: int) -> bool:
+        """Stop a run that has used more tokens or pages than it may."""
+        run = self.runs[run_id]
+        num_pages = 0
+        if run.max_pages is not None:
+            num_pages = len({page for c in self.contexts.values() if c.run_id == run_id for page in c.pages})
+        for limit, used, allowed in (
+            ("generated_tokens", self.num_generated[run_id], run.max_generated_tokens),
+            ("kv_pages", num_pages, run.max_pages),
+        ):
+            if allowed is not None and used > allowed:
+                self.generations = {i: g for i, g in self.generations.items() if g.context.run_id != run_id}
+                self.events.append(LimitReached(run_id, limit, used, allowed))
+                return True
+        return False
+
+    def free(self, context_id: int) -> None:
+        """Give back a context's pages, and forget who generates from it."""
+        context = self.contexts.pop(context_id, None)
+        if context is None:  # it could not be opened
+            return
+        self.pages.truncate(context, 0)
+        self.generations = {i: g for i, g in self.generations.items() if g.context is not context}
