@@ -179,7 +179,8 @@ class PagedAttentionStep:
 
     def _prefill_mask(self, segment: PrefillSegment, sliding_window: int | None) -> torch.Tensor | None:
         """Return bool[T, C], True where a row may look; None if that is plainly causal from the first token on."""
-        if segment.start == 0 and (sliding_window is None or segment.num_rows <= sliding_window):
+        tree = segment.tree
+        if segment.start == 0 and tree is None and (sliding_window is None or segment.num_rows <= sliding_window):
             return None
         cached = self._masks.get((segment, sliding_window))
         if cached is not None:
@@ -188,6 +189,8 @@ class PagedAttentionStep:
         rows = torch.arange(segment.start, segment.context_len, device=device)[:, None]
         slots = torch.arange(segment.context_len, device=device)
         mask = slots <= rows
+        if tree is not None:
+            mask[:, tree.first_slot :] = tree.visible
         if sliding_window is not None:
             mask &= slots > rows - sliding_window
         self._masks[segment, sliding_window] = mask

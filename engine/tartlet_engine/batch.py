@@ -30,13 +30,27 @@ class DecodeGroup:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TreeMask:
+    """What the rows of a segment see of each other, where they are not one line of tokens but branches.
+
+    A row sees all slots below `first_slot` and, of the slots `first_slot + j`, those with `visible[row, j]`: the tokens
+    that it follows, and itself, which is the last of them. `first_slot` is not greater than the segment's `start`, and
+    the last of the slots is that of the segment's last row.
+    """
+
+    first_slot: int
+    visible: torch.Tensor  # bool[num_rows, context_len - first_slot]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PrefillSegment:
-    """Rows that are consecutive tokens of one sequence."""
+    """Rows that are consecutive tokens of one sequence, or branches that follow it."""
 
     first_row: int
     num_rows: int
     start: int  # slot of the first row: that many tokens are in the pages already
     page_table: torch.Tensor  # int64[P]
+    tree: TreeMask | None = None  # None: each row sees all slots up to its own
 
     @property
     def context_len(self) -> int:

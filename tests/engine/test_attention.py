@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tartlet_engine.attention import PagedAttentionStep, ShapeProbe
-from tartlet_engine.batch import DecodeGroup, PrefillSegment, StepBatch
+from tartlet_engine.batch import DecodeGroup, PrefillSegment, StepBatch, TreeMask
 from tartlet_engine.kv_cache import KvCache, LayerShape
 from tartlet_engine.tiny import make_tiny_model
 
@@ -117,6 +117,38 @@ def test_mixed_step_equals_the_definition(
             torch.testing.assert_close(output[row], expected, atol=1e-5, rtol=1e-5)
             row += 1
     assert row == num_tokens
+
+
+@pytest.mark.parametrize("softcap", [None, 0.7])
+@pytest.mark.parametrize("num_cached", [0, 6])
+def test_branches_do_not_see_each_other(softcap: float | None, num_cached: int) -> None:
+    """A row of a tree attends as the last token of a line that holds what it follows, and nothing else."""
+    torch.manual_seed(2)
+    page_size, dim, parents = 4, 8, [-1, 0, 0, -1, 1, 3, 3]
+    num_rows = len(parents)
+    cache = KvCache([LayerShape(2, dim, dim)], 4, page_size, torch.float32, CPU)
+    keys, values = torch.randn(2, num_cached + num_rows, 2, dim)
+    for slot in range(num_cached):
+        cache.keys[0][slot // page_size, :, slot % page_size] = keys[slot]
+        cache.values[0][slot // page_size, :, slot % page_size] = values[slot]
+    visible = torch.zeros(num_rows, num_rows, dtype=torch.bool)
+    for row, parent in enumerate(parents):
+        if parent >= 0:
+            visible[row] = visible[parent]
+        visible[row, row] = True
+    slots = torch.arange(num_cached, num_cached + num_rows)
+    unused = torch.zeros(0, dtype=torch.int64)
+    tree = TreeMask(num_cached, visible)
+    segment = PrefillSegment(0, num_rows, num_cached, torch.arange(4), tree)
+    batch = StepBatch(unused, unused, slots // page_size, slots % page_size, unused, (), (segment,))
+    query = torch.randn(6, num_rows, dim)
+    key, value = keys[num_cached:].transpose(0, 1), values[num_cached:].transpose(0, 1)
+    output = PagedAttentionStep(batch, cache).attend(0, query, key, value, 0.4, None, softcap)
+
+    for row in range(num_rows):
+        seen = [*range(num_cached), *(num_cached + index for index in range(num_rows) if visible[row, index])]
+        expected = dense(query[:, row], keys[seen], values[seen], len(seen) - 1, 0.4, None, softcap)
+        torch.testing.assert_close(output[row], expected, atol=1e-5, rtol=1e-5)
 
 
 def test_the_probe_notes_shapes() -> None:
