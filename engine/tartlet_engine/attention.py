@@ -110,6 +110,8 @@ class PagedAttentionStep:
             fresh = (key[:, rows], value[:, rows]) if segment.start == 0 else None
             context = fresh or self._gather_segment(segment, keys, values)
             visible = self._prefill_mask(segment, sliding_window)
+            if segment.tree is not None and visible is not None:
+                context = _without_unseen(*context, visible)
             output[rows] = _prefill(query[:, rows], *context, visible, scaling, softcap).transpose(0, 1)
         return output
 
@@ -191,8 +193,11 @@ class PagedAttentionStep:
         mask = slots <= rows
         if tree is not None:
             mask[:, tree.first_slot :] = tree.visible
-        if sliding_window is not None:
+        if sliding_window is not None and tree is None:
             mask &= slots > rows - sliding_window
+        elif sliding_window is not None:
+            num_from_there = mask.flip(1).cumsum(1).flip(1)  # slots that the row sees there and after
+            mask &= num_from_there <= sliding_window
         self._masks[segment, sliding_window] = mask
         return mask
 
@@ -224,6 +229,12 @@ def _gather(cache: torch.Tensor, index: torch.Tensor, num_sets: int) -> torch.Te
     num_pages, num_kv_heads, page_size, dim = cache.shape
     pieces = cache.view(num_pages * num_kv_heads, page_size * dim).index_select(0, index)
     return pieces.view(num_sets, -1, dim)
+
+
+def _without_unseen(key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return keys and values [K, C, D] with zeros where no row of bool[T, C] looks: what is there may be no number."""
+    is_unseen = ~mask.any(0)[None, :, None]
+    return key.masked_fill(is_unseen, 0), value.masked_fill(is_unseen, 0)
 
 
 def _prefill(

@@ -35,7 +35,8 @@ class TreeMask:
 
     A row sees all slots below `first_slot` and, of the slots `first_slot + j`, those with `visible[row, j]`: the tokens
     that it follows, and itself, which is the last of them. `first_slot` is not greater than the segment's `start`, and
-    the last of the slots is that of the segment's last row.
+    the last of the slots is that of the segment's last row. A sliding window leaves the last of the slots that the row
+    sees. What no row sees may hold anything, also what is no number.
     """
 
     first_slot: int

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from tartlet_engine.adapter_file import Adapter
-from tartlet_engine.batch import StepBatch
+from tartlet_engine.batch import PrefillSegment, StepBatch, TreeMask
 from tartlet_engine.fused_adapter import FusedAdapter, module_sizes
 from tartlet_engine.fused_pages import PAGE_SIZE, FusedPages
 from tartlet_engine.huge_memory import huge_zeros
@@ -111,7 +111,8 @@ class FusedRunner:
         adapter_spans = self._kernels.ffi.new("tartlet_adapter_span[]", spans)
         step.num_adapter_spans, step.adapter_spans = len(spans), adapter_spans
         step.logits = pointer(self._kernels, "float *", logits)
-        self._reserve(num_rows, int(slots.max()) + 1)
+        most_tail = max((s.tree.visible.shape[1] for s in batch.prefill_segments if s.tree is not None), default=0)
+        self._reserve(max(num_rows, most_tail), int(slots.max()) + 1)
         workspace = pointer(self._kernels, "void *", self._workspace)
         self._kernels.lib.tartlet_compute_step(self._model.pointer, step, self._team, workspace, *self._capacity)
         return logits[:, : self._vocabulary_size]
@@ -155,8 +156,8 @@ class FusedRunner:
             self._pages[:, targets] = self._pages[:, sources]
 
     def _segments(self, batch: StepBatch) -> Any:
-        """Return the batch's rows as `tartlet_segment[]`, which points into its page tables."""
-        entries: list[tuple[int, int, Any]] = []
+        """Return the batch's rows as `tartlet_segment[]`, which points into its page tables and tree masks."""
+        entries: list[tuple[Any, ...]] = []
         cast = self._kernels.ffi.cast
         for group in batch.decode_groups:
             address, row_bytes = group.page_tables.data_ptr(), group.page_tables.stride(0) * 8
@@ -165,8 +166,21 @@ class FusedRunner:
                 for row in range(len(group.page_tables))
             ]
         for segment in batch.prefill_segments:
-            entries.append((segment.first_row, segment.num_rows, cast("int64_t *", segment.page_table.data_ptr())))
+            entry = (segment.first_row, segment.num_rows, cast("int64_t *", segment.page_table.data_ptr()))
+            tree = () if segment.tree is None else self._tree(segment, segment.tree)
+            entries.append((*entry, *tree))
         return self._kernels.ffi.new("tartlet_segment[]", entries)
+
+    def _tree(self, segment: PrefillSegment, tree: TreeMask) -> tuple[Any, int, int]:
+        """Return what a `tartlet_segment` holds of a tree."""
+        num_rows, num_tail = tree.visible.shape
+        fits = tree.first_slot >= 0 and tree.first_slot + num_tail == segment.context_len
+        if num_rows != segment.num_rows or not fits:
+            raise ValueError(
+                f"a tree of {num_rows} rows over the slots {tree.first_slot} to {tree.first_slot + num_tail} does not "
+                f"fit a segment of {segment.num_rows} rows that ends with slot {segment.context_len}"
+            )
+        return pointer(self._kernels, "uint8_t *", tree.visible), tree.first_slot, num_tail
 
     def _reserve(self, num_rows: int, context_len: int) -> None:
         """Make the workspace large enough."""

@@ -121,7 +121,8 @@ def test_mixed_step_equals_the_definition(
 
 @pytest.mark.parametrize("softcap", [None, 0.7])
 @pytest.mark.parametrize("num_cached", [0, 6])
-def test_branches_do_not_see_each_other(softcap: float | None, num_cached: int) -> None:
+@pytest.mark.parametrize("window", [None, 1, 3])
+def test_branches_do_not_see_each_other(softcap: float | None, num_cached: int, window: int | None) -> None:
     """A row of a tree attends as the last token of a line that holds what it follows, and nothing else."""
     torch.manual_seed(2)
     page_size, dim, parents = 4, 8, [-1, 0, 0, -1, 1, 3, 3]
@@ -143,12 +144,31 @@ def test_branches_do_not_see_each_other(softcap: float | None, num_cached: int) 
     batch = StepBatch(unused, unused, slots // page_size, slots % page_size, unused, (), (segment,))
     query = torch.randn(6, num_rows, dim)
     key, value = keys[num_cached:].transpose(0, 1), values[num_cached:].transpose(0, 1)
-    output = PagedAttentionStep(batch, cache).attend(0, query, key, value, 0.4, None, softcap)
+    output = PagedAttentionStep(batch, cache).attend(0, query, key, value, 0.4, window, softcap)
 
     for row in range(num_rows):
         seen = [*range(num_cached), *(num_cached + index for index in range(num_rows) if visible[row, index])]
-        expected = dense(query[:, row], keys[seen], values[seen], len(seen) - 1, 0.4, None, softcap)
+        expected = dense(query[:, row], keys[seen], values[seen], len(seen) - 1, 0.4, window, softcap)
         torch.testing.assert_close(output[row], expected, atol=1e-5, rtol=1e-5)
+
+
+def test_what_no_branch_sees_may_be_no_number() -> None:
+    """Slots of another branch, computed before, that no row of the segment sees, change nothing."""
+    torch.manual_seed(3)
+    visible = torch.tensor([[False, False, True, False], [False, False, True, True]])
+    segment = PrefillSegment(0, 2, 5, torch.arange(2), TreeMask(3, visible))
+    slots, unused = torch.tensor([5, 6]), torch.zeros(0, dtype=torch.int64)
+    batch = StepBatch(unused, unused, slots // 4, slots % 4, unused, (), (segment,))
+    rows = torch.randn(2, 2, 8), torch.randn(2, 2, 8), torch.randn(2, 2, 8)
+    outputs = []
+    for hidden in (1.0, float("nan")):
+        cache = KvCache([LayerShape(2, 8, 8)], 2, 4, torch.float32, CPU)
+        for tensor in (cache.keys[0], cache.values[0]):
+            tensor.fill_(0.5)
+            tensor[0, :, 3] = tensor[1, :, 0] = hidden
+        outputs.append(PagedAttentionStep(batch, cache).attend(0, *rows, 0.4, None, None))
+
+    assert torch.equal(*outputs)
 
 
 def test_the_probe_notes_shapes() -> None:

@@ -5,10 +5,13 @@
  * softmax goes twice over a buffer of scores, and values are mixed in the order of tokens. A query's sums do not depend
  * on the queries beside it: what it must not see has probability zero, and adding zero changes nothing.
  *
+ * Rows of a tree are computed one by one, without the slots that they do not see (attention_tree.h).
+ *
  * Pages lie anywhere, so the CPU cannot guess the next one. Blocks are therefore listed in the order in which they will
  * be read (keys, values, then the first of the next item), and each load fetches the line at its place in the block
  * BLOCKS_AHEAD further on into the L2 cache. */
 
+#include "attention_tree.h"
 #include "common.h"
 #include "vector.h"
 
@@ -23,6 +26,8 @@ typedef struct {
     int dim; /* padded */
     int first_page, num_pages;
     int end;                              /* tokens that the last query sees */
+    const float *tail_factors;            /* of a tree's row (attention_tree.h), or NULL */
+    int tail_page;                        /* the first page that they belong to */
     int begins[12], ends[12];             /* tokens that each query sees */
     float factors[12];                    /* 1 / sum of the query's probabilities */
     void *outputs;                        /* elements */
@@ -75,6 +80,33 @@ static void exponentiate(int kind, attention_view *view, int query)
     view->factors[query] = 1.0f / vec_sum(sum);
 }
 
+/* exponentiate() for a row of a tree: the same sums, without what it does not see. */
+static __attribute__((noinline)) void exponentiate_tree(int kind, attention_view *view, int query)
+{
+    float *scores = view->scores + (size_t)query * view->capacity;
+    const int begin = view->begins[query], end = view->ends[query];
+    const float lowest = -3.0e38f;
+    const int tail_slot = view->tail_page * PAGE_SIZE;
+    tree_hide_scores(view->tail_factors, end - tail_slot, lowest, scores + tail_slot - view->first_page * PAGE_SIZE);
+    vec16 greatest = vec_set(lowest);
+    for (int page = 0; page < view->num_pages; page++) {
+        const int token = (view->first_page + page) * PAGE_SIZE;
+        greatest = vec_max(greatest, vec_keep_range(vec_load(scores + page * PAGE_SIZE), token, begin, end, lowest));
+    }
+    greatest = vec_set(vec_greatest(greatest));
+    vec16 sum = vec_zero();
+    for (int page = 0; page < view->num_pages; page++) {
+        const int token = (view->first_page + page) * PAGE_SIZE, tail_page = view->first_page + page - view->tail_page;
+        vec16 power = vec_exp(vec_sub(vec_load(scores + page * PAGE_SIZE), greatest));
+        power = vec_keep_range(power, token, begin, end, 0.0f);
+        if (tail_page >= 0)
+            power = vec_mul(power, vec_load(view->tail_factors + tail_page * PAGE_SIZE));
+        sum = vec_add(sum, power);
+        elements_store(kind, view->probabilities, (size_t)query * view->capacity + page * PAGE_SIZE, power);
+    }
+    view->factors[query] = 1.0f / vec_sum(sum);
+}
+
 /* Mix `num_vectors` times 16 dimensions of the values, and write them. */
 INLINE void mix_values(const int kind, const int num_queries, const int num_vectors, attention_view *view, int first_dim)
 {
@@ -116,8 +148,12 @@ INLINE void attend(const int kind, const int num_queries, attention_view *view)
             score_pages(kind, num_queries, 2, view, page);
     for (; page < view->num_pages; page++)
         score_pages(kind, num_queries, 1, view, page);
-    for (int query = 0; query < num_queries; query++)
-        exponentiate(kind, view, query);
+    for (int query = 0; query < num_queries; query++) {
+        if (view->tail_factors)
+            exponentiate_tree(kind, view, query);
+        else
+            exponentiate(kind, view, query);
+    }
     int dim = 0;
     if (is_narrow)
         for (; dim + 16 * MAX_VALUE_VECTORS <= view->dim; dim += 16 * MAX_VALUE_VECTORS)
@@ -163,6 +199,17 @@ int tartlet_max_queries(void) { return MAX_QUERIES; }
 static int first_token(int window, int64_t slot)
 {
     return window && slot >= window ? (int)slot + 1 - window : 0;
+}
+
+/* Let the row of a tree read the values of its tail from copies. */
+static void copy_tail(int kind, const attention_view *view, const uint8_t **blocks, size_t block_bytes, uint8_t *copies)
+{
+    int page = view->tail_page - view->first_page;
+    for (int i = 0; page < view->num_pages; i++, page++) {
+        const uint8_t **values = blocks + view->num_pages + page;
+        tree_copy_values(kind, *values, view->dim, view->tail_factors + i * PAGE_SIZE, copies + i * block_bytes);
+        *values = copies + i * block_bytes;
+    }
 }
 
 /* List the blocks that the item reads, and the first of the next one's. */
@@ -216,9 +263,20 @@ void tartlet_attend(const tartlet_model *model, int layer, const attention_item 
         view.ends[i] = (int)slots[row] + 1;
         view.output_indices[i] = row * output_row + (size_t)head * dim;
     }
+    if (item->tree) {
+        tree_look(item->tree, item->first_row, window, scratch->tail_factors, &view.begins[0], &view.ends[0]);
+        for (int i = 1; i < ATTEND[choice].num_queries; i++) {
+            view.begins[i] = view.begins[0];
+            view.ends[i] = view.ends[0];
+        }
+        view.tail_factors = scratch->tail_factors;
+        view.tail_page = item->tree->tail_start / PAGE_SIZE;
+    }
     view.end = view.ends[num_queries - 1];
     view.first_page = view.begins[0] / PAGE_SIZE;
     view.num_pages = (view.end + PAGE_SIZE - 1) / PAGE_SIZE - view.first_page;
     list_blocks(model, layer, item, next, slots, &view, scratch->blocks);
+    if (item->tree)
+        copy_tail(kind, &view, scratch->blocks, tartlet_block_bytes(model), scratch->tail_values);
     ATTEND[choice].by_kind[kind](&view);
 }

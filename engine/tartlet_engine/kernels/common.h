@@ -95,9 +95,10 @@ uint8_t *tartlet_page_block(const tartlet_model *model, int layer, int64_t page_
 void tartlet_prepare_heads(const tartlet_model *model, int layer, const tartlet_step *step, const float *qkv,
                            void *queries, thread_part part);
 
-/* attention.c: queries of one key-value head and of consecutive rows, at most MAX_QUERIES. */
+/* attention.c: queries of one key-value head and of consecutive rows, at most MAX_QUERIES; in a tree, of one row. */
 typedef struct {
     const int64_t *page_table;
+    const tartlet_segment *tree; /* or NULL */
     int first_row;
     int num_rows;
     int kv_head;
@@ -109,6 +110,8 @@ typedef struct {
     float *scores;       /* [MAX_QUERIES, context_len padded to a page] */
     void *probabilities; /* elements, of the same shape */
     const uint8_t **blocks; /* [2 * pages + BLOCKS_AHEAD] */
+    float *tail_factors;    /* [pages of the longest tail, PAGE_SIZE] */
+    uint8_t *tail_values;   /* [pages of the longest tail] blocks */
 } attention_scratch;
 
 int tartlet_max_queries(void);

@@ -49,11 +49,18 @@ typedef struct {
     void *kv_pool; /* [layer][page][kv head]{ keys, values }, as heads.c draws it */
 } tartlet_model;
 
-/* Consecutive rows that are consecutive tokens of one sequence. */
+/* Consecutive rows whose keys and values go into consecutive slots of one sequence.
+ *
+ * Without a tree, a row sees its own slot and those before it. With one, it sees all slots before `tail_start`, and of
+ * the slots `tail_start + j` those whose byte `visible[row, j]` is not 0, among them its own. A sliding window counts
+ * the slots that the row sees. */
 typedef struct {
     int first_row;
     int num_rows;
     const int64_t *page_table; /* pages of the sequence, as far as its last row reaches */
+    const uint8_t *visible;    /* [num_rows, tail_len], or NULL: no tree */
+    int tail_start;
+    int tail_len; /* at most as many as the workspace has rows */
 } tartlet_segment;
 
 /* What a LoRA adapter adds to the outputs of a matrix: up (down x). Nothing, if they have no outputs. */
@@ -87,7 +94,7 @@ typedef struct {
     int num_adapter_spans;
     const int64_t *token_ids;  /* [T] */
     const int64_t *positions;  /* [T]: by which heads are rotated */
-    const int64_t *slots;      /* [T]: the row's place in its sequence; it sees what lies there and before */
+    const int64_t *slots;      /* [T]: the row's place in its sequence */
     const int64_t *page_ids;   /* [T]: where the row's key and value go */
     const int64_t *offsets;    /* [T]: the slot in that page */
     const int64_t *logit_rows; /* [R] */

@@ -74,6 +74,7 @@ static workspace carve_workspace(const tartlet_model *model, int num_rows, int c
     const tartlet_layer *layer = &model->layers[0];
     const size_t rows = (size_t)num_rows, element = element_bytes(tartlet_kind(model->format));
     const size_t scores = (size_t)tartlet_max_queries() * round_up(context_len, PAGE_SIZE);
+    const size_t tail_pages = rows / PAGE_SIZE + 2; /* a tail begins and ends anywhere in a page */
     workspace memory;
     memory.residual = carve(from, rows * layer->qkv.num_inputs * sizeof(float));
     memory.qkv = carve(from, rows * layer->qkv.num_outputs * sizeof(float));
@@ -94,6 +95,8 @@ static workspace carve_workspace(const tartlet_model *model, int num_rows, int c
         attention.scores = carve(from, scores * sizeof(float));
         attention.probabilities = carve(from, scores * element);
         attention.blocks = carve(from, (2 * ((size_t)context_len / PAGE_SIZE + 1) + BLOCKS_AHEAD) * sizeof(uint8_t *));
+        attention.tail_factors = carve(from, tail_pages * PAGE_SIZE * sizeof(float));
+        attention.tail_values = carve(from, tail_pages * tartlet_block_bytes(model));
         if (from->base) {
             memory.threads[i].linear = linear;
             memory.threads[i].attention = attention;
@@ -115,14 +118,15 @@ static int list_segment(const tartlet_model *model, const tartlet_segment *segme
 {
     const int max_queries = tartlet_max_queries(), num_heads = model->num_heads / model->num_kv_heads;
     const int heads_at_once = num_heads < max_queries ? num_heads : max_queries;
-    const int rows_at_once = max_queries / heads_at_once;
+    const int rows_at_once = segment->visible ? 1 : max_queries / heads_at_once;
+    const tartlet_segment *tree = segment->visible ? segment : NULL;
     int count = 0;
     for (int row = 0; row < segment->num_rows; row += rows_at_once) {
         const int rows = segment->num_rows - row < rows_at_once ? segment->num_rows - row : rows_at_once;
         for (int kv_head = 0; kv_head < model->num_kv_heads; kv_head++)
             for (int head = 0; head < num_heads; head += heads_at_once) {
                 const int heads = num_heads - head < heads_at_once ? num_heads - head : heads_at_once;
-                items[count++] = (attention_item){segment->page_table,  segment->first_row + row,    rows, kv_head,
+                items[count++] = (attention_item){segment->page_table, tree, segment->first_row + row, rows, kv_head,
                                                   kv_head * num_heads + head, heads};
             }
     }
