@@ -34,7 +34,8 @@ _INTERFACES = {
     "tartlet:inferlet/models@0.1.0": """
         (export "model" (type $model (sub resource)))
         (type $c (enum "invalid-argument" "not-found" "already-exists" "permission-denied" "quota-exceeded"
-          "kv-exhausted" "context-overflow" "deadline-exceeded" "cancelled" "unsupported" "unavailable" "internal"))
+          "kv-exhausted" "context-overflow" "deadline-exceeded" "cancelled" "unsupported" "unavailable" "internal"
+          "deadlock"))
         (export "error-code" (type $code (eq $c)))
         (type $e (record (field "code" $code) (field "message" string) (field "hint" string)))
         (export "error" (type $error (eq $e)))

@@ -18,7 +18,7 @@ from tartlet.errors import (
     RunError,
     TartletError,
 )
-from tartlet.events import Log, Output, RunEvent, RunUsage
+from tartlet.events import Log, Output, RunEvent, RunUsage, Variable
 from tartlet.limits import Limits
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ __all__ = [
     "RunEvent",
     "RunUsage",
     "TartletError",
+    "Variable",
     "models",
     "sync",
 ]

@@ -23,6 +23,15 @@ class Log:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the run that is written: its name, its new value, and how many times it has been written."""
+
+    name: str
+    value: str
+    version: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunUsage:
     """What a run has used so far; once it has ended, in all. As text, it is one line of figures."""
@@ -61,4 +70,4 @@ class RunUsage:
         return ", ".join([*parts, f"{self.wall_ms / 1000:,.2f} s"])
 
 
-RunEvent: TypeAlias = Output | Log | RunUsage
+RunEvent: TypeAlias = Output | Log | Variable | RunUsage

@@ -28,9 +28,13 @@ class Limits:
     max_handles: int | None = 4096
     """Contexts, generations, models and events held at once."""
     max_output_bytes: int | None = 4 * MIB
-    """UTF-8 bytes of output text and log lines together."""
+    """UTF-8 bytes of output text, log lines and written variables together."""
     max_host_calls: int | None = 10_000_000
     """Calls from the program to the host."""
+    max_variables: int | None = 1024
+    """Variables that the run keeps. One more is refused as `quota-exceeded`."""
+    max_variable_bytes: int | None = 1 * MIB
+    """UTF-8 bytes of the names and values of all variables together. More is refused as `quota-exceeded`."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

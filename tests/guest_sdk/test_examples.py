@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tartlet import sync
-from tartlet.events import Output
+from tartlet.events import Output, Variable
 from tartlet.testing import FakeEngine
 
 pytestmark = pytest.mark.runner
@@ -38,6 +38,10 @@ def reply(prompt: str) -> str:
     if "The best is number" in prompt:
         places = re.findall(r"(\d)\. Idea 2", prompt)
         return places[0] if places else "1"
+    if "Join these" in prompt:
+        return "Both: " + " ".join(re.findall(r"About the \w+\.", prompt))
+    if asked := re.findall(r"what a dog (look|sound)s like", prompt):
+        return f"About the {asked[0]}s."
     if "Invent" in prompt:
         return f"Idea {next(ideas)}"
     return "2, I think." if "from 0 to 10" in prompt[-400:] else "A fine sentence."
@@ -119,6 +123,15 @@ def test_chat_computes_only_what_is_new(host: sync.Host) -> None:
 
     assert answers == ["A fine sentence."] * 3
     assert cached[0] == 0 < cached[1] < cached[2]
+
+
+def test_fork_join_joins_what_the_others_wrote(host: sync.Host) -> None:
+    """B12: the client hears of both variables; the fork that waited for them has both in its prompt."""
+    started = host.start(EXAMPLES / "fork_join", {"thing": "a dog"})
+    told = {event.name: event.value for event in started if isinstance(event, Variable)}
+
+    assert told == {"looks": "About the looks.", "sounds": "About the sounds."}
+    assert started.result() == "Both: About the looks. About the sounds."
 
 
 def test_tree_of_thought_follows_the_best(host: sync.Host) -> None:

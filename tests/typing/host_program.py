@@ -38,5 +38,5 @@ def synchronous() -> None:
         run = host.start(b"wasm", {"n": 1})
         assert_type(run, sync.Run)
         for event in run:
-            assert_type(event, tartlet.Output | tartlet.Log | tartlet.RunUsage)
+            assert_type(event, tartlet.Output | tartlet.Log | tartlet.Variable | tartlet.RunUsage)
         print(run.result(), run.usage.tokens_per_second, host.run("a\nb"))

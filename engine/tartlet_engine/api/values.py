@@ -22,6 +22,7 @@ class ErrorCode(StrEnum):
     UNSUPPORTED = "unsupported"
     UNAVAILABLE = "unavailable"
     INTERNAL = "internal"
+    DEADLOCK = "deadlock"
 
 
 class FinishReason(StrEnum):

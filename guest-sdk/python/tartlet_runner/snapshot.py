@@ -10,13 +10,14 @@ from tartlet_runner import memory, output, program, stub_host
 ROUNDS = 30
 
 WARM_UP = """import asyncio, collections, json, re
-from tartlet_sdk import Model, Sampler, inferlet, max_tokens, stop_strings
+from tartlet_sdk import Model, Sampler, inferlet, max_tokens, stop_strings, variables
 import helper
 
 async def one(context, k):
     await asyncio.sleep(0)
     draft = await context.fork().generate(Sampler.top_p(0.7, 0.95, seed=k), stop=max_tokens(4) | stop_strings("end"))
-    return draft.text.strip()
+    variables.set(f"draft {k}", draft.text)
+    return str(await variables.wait(f"draft {k}"))
 
 @inferlet
 async def warm_up(n: int = 4, names: list[str] | None = None):

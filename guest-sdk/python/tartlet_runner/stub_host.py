@@ -171,8 +171,50 @@ class Generation(Handle):
         """It has ended already."""
 
 
+class Variables:
+    """Variables that are written at once; one that is waited for is there."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Any] = {}
+
+    def get(self, name: str) -> Any:
+        """What was written."""
+        return self.held.get(name)
+
+    def set(self, name: str, value: str) -> int:
+        """Write it."""
+        found = self.held.get(name)
+        version = found.version + 1 if found else 1
+        self.held[name] = wit.store.Variable(version, value)
+        return version
+
+    def append(self, name: str, value: str) -> int:
+        """Add to it."""
+        found = self.held.get(name)
+        return self.set(name, found.value + value if found else value)
+
+    def compare_and_swap(self, name: str, value: str, version: int) -> Any:
+        """Write it if nobody else has."""
+        found = self.held.get(name) or wit.store.Variable(0, "")
+        if found.version != version:
+            return wit.store.Swap(False, found)
+        self.set(name, value)
+        return wit.store.Swap(True, self.held[name])
+
+    def versions(self) -> list[Any]:
+        """All of them."""
+        return [wit.store.VariableVersion(name, held.version) for name, held in self.held.items()]
+
+    def above(self, name: str, version: int) -> int:
+        """An event, ready at once."""
+        while (self.held[name].version if name in self.held else 0) <= version:
+            self.set(name, TEXT)
+        return next(EVENTS)
+
+
 EVENTS = itertools.count(1)
 SAVED: dict[str, list[int]] = {}
+VARIABLES = Variables()
 
 REPLACED: dict[str, dict[str, Any]] = {
     "constraints": {"Constraint": Constraint},
@@ -191,6 +233,14 @@ REPLACED: dict[str, dict[str, Any]] = {
     "generation": {"generate": lambda context, sampling, stop, options: Generation(context)},
     "log": {"print": lambda text: None, "log": lambda level, message: None},
     "models": {"Model": Model, "list_models": lambda: [Model().info()]},
+    "store": {
+        "get_variable": VARIABLES.get,
+        "set_variable": VARIABLES.set,
+        "append_variable": VARIABLES.append,
+        "compare_and_swap_variable": VARIABLES.compare_and_swap,
+        "list_variables": VARIABLES.versions,
+        "variable_above": VARIABLES.above,
+    },
     "runs": {"info": lambda: wit.runs.RunInfo("1", "stub", "stub", 1), "limits": lambda: []},
 }
 

@@ -12,7 +12,7 @@ async def three_names(thing: str = "bakery") -> list[str]:
     return [draft.text.strip() for draft in drafts]
 """
 
-from tartlet_sdk import run
+from tartlet_sdk import run, variables
 from tartlet_sdk.context import Context, SavedContext
 from tartlet_sdk.draft import Chunk, Draft, TokenLogprob, TokenLogprobs, Usage
 from tartlet_sdk.entry import inferlet, parameters
@@ -87,4 +87,5 @@ __all__ = [
     "run",
     "stop_strings",
     "stop_tokens",
+    "variables",
 ]

@@ -8,10 +8,10 @@ TartletError            code, message, hint, call
 ├── ContextOverflow     the context would grow longer than the model's context length
 ├── DeadlineExceeded    it took longer than allowed (also a TimeoutError)
 ├── Cancelled           it was cancelled
+├── Deadlock            everything in the run waits, and nothing is left that could wake one of its tasks
 ├── NotAwaited          a generation was asked for what only its draft has (also an AttributeError)
 ├── ProgramError        the program cannot be run as an inferlet
 │   └── ResultError     the inferlet's result is no JSON
-├── Deadlock            every task waits, and nothing is left that could wake one
 └── OutsideSandbox      the host was called where there is none
 """
 
@@ -112,6 +112,12 @@ class Internal(TartletError):
     code = "internal"
 
 
+class Deadlock(TartletError):
+    """Everything in the run waits, and nothing is left that could wake one of its tasks."""
+
+    code = "deadlock"
+
+
 class ArgumentError(InvalidArgument):
     """The run's input does not fit the inferlet's parameters."""
 
@@ -130,12 +136,6 @@ class ProgramError(TartletError):
 
 class ResultError(ProgramError):
     """The inferlet's result cannot be written as JSON."""
-
-
-class Deadlock(TartletError):
-    """Every task waits, and nothing is left that could wake one."""
-
-    code = "deadlock"
 
 
 class OutsideSandbox(TartletError, RuntimeError):
@@ -159,5 +159,6 @@ BY_CODE: dict[str, type[TartletError]] = {
         Unsupported,
         Unavailable,
         Internal,
+        Deadlock,
     )
 }

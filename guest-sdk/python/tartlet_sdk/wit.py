@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from wit_world.imports import log as log
     from wit_world.imports import models as models
     from wit_world.imports import runs as runs
+    from wit_world.imports import store as store
     from wit_world.imports import types as types
 
-INTERFACES = frozenset({"constraints", "contexts", "events", "generation", "log", "models", "runs", "types"})
+INTERFACES = frozenset({"constraints", "contexts", "events", "generation", "log", "models", "runs", "store", "types"})
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tartlet.cli.safe_text import safe_text
 from tartlet.errors import RunCancelledError, TartletError
-from tartlet.events import Log, Output, RunEvent, RunUsage
+from tartlet.events import Log, Output, RunEvent, RunUsage, Variable
 
 LEVEL_STYLES = {"trace": "dim", "debug": "dim", "info": "cyan", "warn": "yellow", "error": "bold red"}
 VERBOSE_LEVELS = ("trace", "debug")
@@ -45,7 +45,7 @@ class TerminalView:
         self._stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 
     def event(self, event: RunEvent) -> None:
-        """Show output text at once, and log lines of the levels asked for."""
+        """Show output text at once, written variables, and log lines of the levels asked for."""
         if isinstance(event, RunUsage):
             self._usage = event
         if self._quiet:
@@ -58,6 +58,10 @@ class TerminalView:
             self._close_line()
             level = (f"{event.level} ", LEVEL_STYLES[event.level])
             self._stderr.print(Text.assemble(level, safe_text(event.message)))
+        elif isinstance(event, Variable):
+            self._close_line()
+            name = (f"{safe_text(event.name)} ", "magenta")
+            self._stderr.print(Text.assemble(name, f"= {safe_text(event.value)}"))
 
     def ended(self, result: Any) -> None:
         """Show the result: text as it is, anything else as JSON; and one line of figures."""

@@ -10,7 +10,7 @@ from collections import deque
 from typing import TypeAlias
 
 from tartlet.errors import ConfigError, TartletError
-from tartlet.events import Log, Output, RunEvent, RunUsage
+from tartlet.events import Log, Output, RunEvent, RunUsage, Variable
 
 Outcome: TypeAlias = str | TartletError
 """How a run ended: the JSON text that the program returned, or why there is none."""
@@ -62,7 +62,7 @@ class Channel:
     def __init__(self, waker: LoopWaker) -> None:
         self._waker = waker
         self._lock = threading.Lock()  # guards the five below
-        self._events: deque[Log | RunUsage | io.StringIO] = deque()
+        self._events: deque[Log | Variable | RunUsage | io.StringIO] = deque()
         self._outcome: Outcome | None = None
         self._is_event_awaited = False
         self._is_end_awaited = False
@@ -84,10 +84,10 @@ class Channel:
         if must_wake:
             self._waker.wake(self)
 
-    def put_log(self, log: Log) -> None:
-        """Add a log line."""
+    def put(self, event: Log | Variable) -> None:
+        """Add a log line, or a variable that is written."""
         with self._lock:
-            self._events.append(log)
+            self._events.append(event)
             must_wake, self._is_event_awaited = self._is_event_awaited, False
         if must_wake:
             self._waker.wake(self)

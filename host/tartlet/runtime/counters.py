@@ -7,8 +7,8 @@ import time
 from tartlet.errors import LimitExceededError
 from tartlet_engine.api import Usage
 
-LOG_LINE_BYTES = 64
-"""Charged for a log line on top of its text: what the host needs to keep one."""
+EVENT_BYTES = 64
+"""Charged for a log line, or for a variable that is told, on top of its text: what the host needs to keep one."""
 
 
 class Counters:

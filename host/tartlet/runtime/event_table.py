@@ -10,7 +10,9 @@ from typing import Protocol
 from tartlet.errors import DeadlockError
 from tartlet.runtime.handles import HandleTable
 from tartlet.wasm.host_function import SUSPEND
-from tartlet_engine.api import EngineError
+from tartlet_engine.api import EngineError, ErrorCode
+
+_MOST_SHOWN = 20  # of what a deadlocked run waits for
 
 
 class EventStatus(Enum):
@@ -40,12 +42,14 @@ class Clock(Protocol):
 class Event:
     """Something to wait for. Level-triggered: it stays ready until its owner says otherwise."""
 
-    __slots__ = ("error", "number", "status")
+    __slots__ = ("error", "number", "on_drop", "own_work", "status")
 
-    def __init__(self) -> None:
+    def __init__(self, own_work: str = "") -> None:
         self.number = 0
         self.status = EventStatus.PENDING
         self.error: EngineError | None = None
+        self.own_work = own_work  # what only the run itself can do to make it ready, such as "a change of 'x'"
+        self.on_drop: Callable[[], None] | None = None  # called when it is freed
 
 
 class EventTable:
@@ -66,9 +70,9 @@ class EventTable:
         self._timeout: Timer | None = None
         self._timers: dict[int, Timer] = {}
 
-    def add(self) -> Event:
-        """A new pending event."""
-        event = Event()
+    def add(self, own_work: str = "") -> Event:
+        """A new pending event; `own_work` is what only the run itself can do to make it ready, if that is so."""
+        event = Event(own_work)
         event.number = self._handles.add(event)
         return event
 
@@ -96,6 +100,8 @@ class EventTable:
     def drop(self, event: Event) -> None:
         """Free an event."""
         self._handles.discard(event.number)
+        if event.on_drop is not None:
+            event.on_drop()
         timer = self._timers.pop(event.number, None)
         if timer is not None:
             timer.cancel()
@@ -103,17 +109,15 @@ class EventTable:
     def poll(self, numbers: list[int], timeout_ns: int | None) -> list[int] | None:
         """The ready ones among the events, or None if the fiber now has to wait.
 
-        Raises InvalidHandleError, or DeadlockError for a wait that could never end.
+        In a wait that only the run itself could end, which waits, all events become ready with the error `deadlock`.
+        Raises InvalidHandleError, or DeadlockError if nothing could end the wait and no event can say so.
         """
         events = [self.get(number) for number in numbers]
         ready = [event.number for event in events if event.status is EventStatus.READY]
         if ready or timeout_ns == 0:
             return ready
-        if timeout_ns is None and all(event.status is EventStatus.SPENT for event in events):
-            raise DeadlockError(
-                "the program waits, without a timeout, for nothing that could still happen",
-                hint="Wait for a generation or a timer that is under way, or give the wait a timeout.",
-            )
+        if timeout_ns is None and all(event.status is EventStatus.SPENT or event.own_work for event in events):
+            return self._fail_as_deadlock([event for event in events if event.status is EventStatus.PENDING])
         self._waiting = events
         if timeout_ns is not None:
             self._timeout = self._clock.at(time.monotonic_ns() + timeout_ns, self._time_out)
@@ -142,6 +146,26 @@ class EventTable:
         if self._timeout is not None:
             self._timeout.cancel()
             self._timeout = None
+
+    def _fail_as_deadlock(self, pending: Sequence[Event]) -> list[int]:
+        """Let each of the events fail, as nobody is left to make it ready; their numbers."""
+        if not pending:
+            raise DeadlockError(
+                "the program waits, without a timeout, for nothing that could still happen",
+                hint="Wait for a generation or a timer that is under way, or give the wait a timeout.",
+            )
+        works = list(dict.fromkeys(event.own_work for event in pending))
+        shown = ", ".join(works[:_MOST_SHOWN])
+        if len(works) > _MOST_SHOWN:
+            shown += f" and {len(works) - _MOST_SHOWN:,} more"
+        error = EngineError(
+            ErrorCode.DEADLOCK,
+            f"everything in the run waits, and only the run could end that: it waits for {shown}",
+            "Let somebody do it before waiting for it, or give the wait a timeout.",
+        )
+        for event in pending:
+            self.set_ready(event, error)
+        return [event.number for event in pending]
 
     def _time_out(self) -> None:
         self._timeout = None

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from tartlet.errors import LimitExceededError, RunError, TartletError
-from tartlet.events import Log, RunUsage
+from tartlet.events import Log, RunUsage, Variable
 from tartlet.limits import Limits
 from tartlet.runtime.channel import Channel, Outcome
 from tartlet.runtime.context import ContextState
-from tartlet.runtime.counters import LOG_LINE_BYTES, Counters
+from tartlet.runtime.counters import EVENT_BYTES, Counters
 from tartlet.runtime.engine_link import EngineLink
 from tartlet.runtime.event_table import EventTable, Timer
 from tartlet.runtime.handles import HandleTable
 from tartlet.runtime.outcome import read_outcome
+from tartlet.runtime.variables import Variables
 from tartlet.wasm.executor import Executor
 from tartlet.wasm.fiber import Fiber, FiberLimits, Status
 from tartlet.wasm.host_function import SUSPEND, Err
@@ -93,6 +94,7 @@ class RunState:
         self.counters = Counters(limits.max_output_bytes)
         self.handles = HandleTable(limits.max_handles)
         self.events = EventTable(self.handles, services.executor, self.complete)
+        self.variables = Variables(self.events, limits, self.tell_variable)
         self._random = random.Random(seed)
         self._channel = channel
         self._on_finish = on_finish
@@ -168,6 +170,7 @@ class RunState:
         self.events.clear()
         self.link.unregister_run(self)
         self.handles.clear()
+        self.variables.clear()
         self.counters.ended_ns = time.monotonic_ns()
         self._on_finish(self)
         self._channel.close(self.usage, outcome)
@@ -222,6 +225,8 @@ class RunState:
             ("max_kv_pages", num_pages, limits.max_kv_pages),
             ("max_handles", len(self.handles), limits.max_handles),
             ("max_output_bytes", counters.output_bytes, limits.max_output_bytes),
+            ("max_variables", len(self.variables), limits.max_variables),
+            ("max_variable_bytes", self.variables.num_bytes, limits.max_variable_bytes),
             ("max_host_calls", fiber.num_host_calls, limits.max_host_calls),
         ]
 
@@ -237,8 +242,13 @@ class RunState:
 
     def log(self, log: Log) -> None:
         """Add a log line. Raises LimitExceededError."""
-        self.counters.add_output(len(log.message.encode()) + LOG_LINE_BYTES)
-        self._channel.put_log(log)
+        self.counters.add_output(len(log.message.encode()) + EVENT_BYTES)
+        self._channel.put(log)
+
+    def tell_variable(self, variable: Variable, size: int) -> None:
+        """Tell the caller of a variable that is written, of so many bytes. Raises LimitExceededError."""
+        self.counters.add_output(size + EVENT_BYTES)
+        self._channel.put(variable)
 
     def handle(self, event: Event, at_ns: int) -> None:
         """Take in that the engine has reached one of the run's limits."""

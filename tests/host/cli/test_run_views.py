@@ -7,13 +7,14 @@ import pytest
 
 from tartlet.cli.run_views import JsonView, TerminalView
 from tartlet.errors import GuestError
-from tartlet.events import Log, Output, RunUsage
+from tartlet.events import Log, Output, RunUsage, Variable
 
 EVENTS = [
     Output("one\x1b[2J "),
     Log("warn", "careful\x1b[2J"),
     Log("debug", "detail"),
     Output("two"),
+    Variable("name\x1b", "value\x1b[2J", 3),
     RunUsage(forks=3, generations=1),
 ]
 
@@ -31,8 +32,9 @@ def test_stdout_has_output_and_result_and_stderr_the_rest(capsys: pytest.Capture
     out, err = capsys.readouterr()
     assert out == 'one␛[2J \ntwo\n{\n  "a": "ä"\n}\n'
     assert err.splitlines()[0] == "warn careful␛[2J"
-    assert "by 3 forks" in err.splitlines()[1]
-    assert len(err.splitlines()) == 2
+    assert err.splitlines()[1] == "name␛ = value␛[2J"
+    assert "by 3 forks" in err.splitlines()[2]
+    assert len(err.splitlines()) == 3
 
 
 def test_verbose_shows_debug_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,10 +64,11 @@ def test_json_lines_have_every_event_and_the_result_last(capsys: pytest.CaptureF
     show(JsonView())
 
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["event"] for line in lines] == ["output", "log", "log", "output", "usage", "result"]
+    assert [line["event"] for line in lines] == ["output", "log", "log", "output", "variable", "usage", "result"]
     assert lines[0] == {"event": "output", "text": "one\x1b[2J "}
     assert lines[1] == {"event": "log", "level": "warn", "message": "careful\x1b[2J"}
-    assert lines[4]["forks"] == 3
+    assert lines[4] == {"event": "variable", "name": "name\x1b", "value": "value\x1b[2J", "version": 3}
+    assert lines[5]["forks"] == 3
     assert lines[-1] == {"event": "result", "value": {"a": "ä"}}
 
 

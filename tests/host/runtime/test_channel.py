@@ -2,7 +2,7 @@ import asyncio
 import threading
 
 from tartlet.errors import RunCancelledError
-from tartlet.events import Log, Output, RunEvent, RunUsage
+from tartlet.events import Log, Output, RunEvent, RunUsage, Variable
 from tartlet.runtime.channel import Channel, LoopWaker
 
 
@@ -15,15 +15,17 @@ async def collect(channel: Channel) -> list[RunEvent]:
 
 
 async def test_text_that_waits_is_merged_in_order() -> None:
-    """A slow caller gets texts merged, log lines between them, and nothing lost."""
+    """A slow caller gets texts merged, log lines and variables between them, and nothing lost."""
     channel = Channel(LoopWaker(asyncio.get_running_loop()))
     for piece in ("a", "b"):
         channel.put_text(piece)
-    channel.put_log(Log("info", "line"))
+    channel.put(Log("info", "line"))
+    channel.put(Variable("x", "1", 1))
     channel.put_text("c")
-    channel.close(RunUsage(generated_tokens=3), "null")
+    usage = RunUsage(generated_tokens=3)
+    channel.close(usage, "null")
 
-    assert await collect(channel) == [Output("ab"), Log("info", "line"), Output("c"), RunUsage(generated_tokens=3)]
+    assert await collect(channel) == [Output("ab"), Log("info", "line"), Variable("x", "1", 1), Output("c"), usage]
     assert await channel.next() is None
     assert await channel.outcome() == "null"
 
