@@ -14,7 +14,8 @@ from tartlet_engine.fairness import TenantShare
 from tartlet_engine.swap import is_swapped
 
 if TYPE_CHECKING:
-    from llguidance import LLMatcher
+    from tartlet_engine.constraints.follower import Follower
+    from tartlet_engine.constraints.vocabulary import Words
 
 GENERATED_TOKENS = "generated_tokens"
 KV_PAGES = "kv_pages"
@@ -59,7 +60,8 @@ class RunAccount:
         self.num_generated_tokens = 0
         self.is_stopped = False  # it has reached a limit; nothing more is computed for it
         self.last_prefill_step = -1  # for the scheduler's turn-taking between runs
-        self.constraints: dict[int, LLMatcher] = {}  # compiled, by id: prototypes that nobody changes
+        self.constraints: dict[int, Follower] = {}  # compiled, by id: prototypes that nobody changes
+        self.masks: dict[int, Words] = {}  # by id: nobody writes to them
         self._page_holders: Counter[int] = Counter()  # page id -> page tables of this run that hold it
 
     @property

@@ -12,8 +12,10 @@ from tartlet_engine.api import (
     AppendTokens,
     CancelGeneration,
     CloseRun,
+    CombineConstraints,
     Command,
     CompileConstraint,
+    ConstrainToMask,
     CreateContext,
     DeleteSaved,
     EngineError,
@@ -23,11 +25,17 @@ from tartlet_engine.api import (
     FinishReason,
     FlushContext,
     ForkContext,
+    ForkMatcher,
     FreeConstraint,
     FreeContext,
+    FreeMask,
+    FreeMatcher,
     Generate,
     ListSaved,
+    MakeMask,
     ModelInfo,
+    MoveMatcher,
+    OpenMatcher,
     OpenRun,
     OpenSaved,
     PublishPrefix,
@@ -36,7 +44,8 @@ from tartlet_engine.api import (
     UnpublishPrefix,
 )
 from tartlet_engine.command_error import CommandError
-from tartlet_engine.constraints.matcher import Matcher
+from tartlet_engine.constraints.operations import ConstraintOperations
+from tartlet_engine.constraints.program_matchers import ProgramMatchers
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
 from tartlet_engine.fairness import MAX_WEIGHT, MIN_WEIGHT, FairShares
@@ -70,7 +79,8 @@ class CommandHandler:
         self._demands = demands
         self._shares = shares
         self.accounts: dict[int, RunAccount] = {}
-        self.begin_constraint: Callable[[RunAccount, int], Matcher]  # set by whoever knows of constraints
+        self.constraints: ConstraintOperations  # set by whoever knows of constraints
+        self.matchers: ProgramMatchers
         self._handlers: dict[type, Callable[[Any, int], None]] = {
             OpenRun: self._open_run,
             CloseRun: self._close_run,
@@ -116,6 +126,7 @@ class CommandHandler:
         account = self.accounts.pop(command.run_id, None)
         if account is not None:
             self._demands.close_run(account)
+            self.matchers.close_run(account)
             self._shares.close_run(account.share)
 
     def _create(self, command: CreateContext, arrived_ns: int) -> None:
@@ -163,10 +174,12 @@ class CommandHandler:
         room = self._info.context_len - sequence.next_position
         max_tokens = room if command.stop.max_tokens is None else min(command.stop.max_tokens, room)
         decider = StopDecider(command.stop, self._info.eos_token_ids, max_tokens, self._token_table)
-        matcher = None
+        account, matcher, allowed = sequence.account, None, None
+        if command.mask_id is not None:
+            allowed = self.constraints.masks.get_sampled(account, command.mask_id)
         if command.constraint_id is not None:
-            matcher = self.begin_constraint(sequence.account, command.constraint_id)
-        generation = Generation(command, sequence, decider, arrived_ns, matcher)
+            matcher = self.constraints.begin(account, command.constraint_id, allowed=allowed)
+        generation = Generation(command, sequence, decider, arrived_ns, matcher, allowed)
         self._demands.begin(generation)
         if room == 0:
             self._demands.finish(generation, FinishReason.LENGTH)
@@ -200,8 +213,14 @@ def _failed_id(command: Command) -> int:
             return command.operation_id
         case ForkContext():
             return command.child_id
-        case CompileConstraint() | FreeConstraint():
+        case CompileConstraint() | CombineConstraints() | ConstrainToMask() | FreeConstraint():
             return command.constraint_id
+        case MakeMask() | FreeMask():
+            return command.mask_id
+        case OpenMatcher() | MoveMatcher() | FreeMatcher():
+            return command.matcher_id
+        case ForkMatcher():
+            return command.child_id
         case OpenRun() | CloseRun():
             return command.run_id
         case PublishPrefix() | UnpublishPrefix():

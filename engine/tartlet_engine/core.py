@@ -10,6 +10,7 @@ from tartlet_engine.api import Command, EngineError, EngineStats, ErrorCode, Eve
 from tartlet_engine.commands import CommandHandler
 from tartlet_engine.constraints.compiler import ConstraintCompiler
 from tartlet_engine.constraints.operations import ConstraintOperations
+from tartlet_engine.constraints.program_matchers import ProgramMatchers
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.costs import Costs
 from tartlet_engine.demands import Demands
@@ -97,7 +98,16 @@ class EngineCore:
         accounts = self._handler.accounts
         self.constraints = ConstraintOperations(constraints, info.vocabulary_size, accounts, self._demands)
         self._handler.add(self.constraints.handlers)
-        self._handler.begin_constraint = self.constraints.begin
+        self.matchers = ProgramMatchers(
+            self.constraints,
+            accounts,
+            self._demands,
+            vocabulary_size=info.vocabulary_size,
+            max_tokens=info.context_len,
+        )
+        self._handler.add(self.matchers.handlers)
+        self._handler.constraints = self.constraints
+        self._handler.matchers = self.matchers
         evictions = Evictions(
             info, runner, self._contexts, self._demands, self._preemption, self._handler.require_computable
         )
@@ -106,7 +116,8 @@ class EngineCore:
     @property
     def has_work(self) -> bool:
         """Tell whether somebody waits for something that steps bring nearer."""
-        return bool(self._contexts.active) or self._stepper.is_ahead or self.saves.has_work or self.constraints.has_work
+        between_steps = (self.saves, self.constraints, self.matchers)
+        return bool(self._contexts.active) or self._stepper.is_ahead or any(each.has_work for each in between_steps)
 
     def handle(self, command: Command, arrived_ns: int) -> None:
         """Carry out a command. Never raises for what the command holds."""
@@ -133,6 +144,7 @@ class EngineCore:
             self.check_integrity()
         self.saves.advance()
         self.constraints.advance()
+        self.matchers.advance()
         self._published.settle()
 
     def take_events(self) -> list[Event]:
@@ -170,6 +182,7 @@ class EngineCore:
         self._demands.check_integrity()
         self.saves.check_integrity()
         self.constraints.check_integrity()
+        self.matchers.check_integrity()
         self._published.check_integrity()
         for account in self._handler.accounts.values():
             account.check_integrity(sequence.page_table.page_ids for sequence in self._contexts.of_run(account))

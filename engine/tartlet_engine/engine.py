@@ -82,7 +82,7 @@ class InProcessEngine:
         self._errands: list[_IntegrityCheck] = []
         self._is_closing = False
         core.saves.on_result(self._notify)
-        core.constraints.on_result = self._notify
+        core.constraints.on_result = core.matchers.on_result = self._notify
         self._thread = threading.Thread(target=self._run, name="tartlet-engine", daemon=True)
         self._thread.start()
 

@@ -11,6 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from tartlet_engine.constraints.matcher import Matcher
 
 # What is charged for a token that is computed as part of a prompt, that is generated, and of a prompt whose keys and
 # values were in the prefix cache.
@@ -21,6 +26,9 @@ CACHED_COST = 0.1
 # asks for nothing takes them from others; at this price, 16,384 tokens cost as much as computing one token a step. A
 # page counts once for a tenant, however many contexts share it.
 SLOT_STEP_COST = 1.0 / 16384
+# What is charged for a nanosecond of a processor that goes into following constraints: for a millisecond as much as
+# for a token of a prompt, which takes a small model on a CPU about as long.
+CONSTRAINT_COST = 1e-6
 
 # A weight out of these bounds would push counters to where a token more is lost in rounding, those of all tenants.
 MIN_WEIGHT, MAX_WEIGHT = 0.001, 1000.0
@@ -29,7 +37,7 @@ MIN_WEIGHT, MAX_WEIGHT = 0.001, 1000.0
 class TenantShare:
     """What one tenant has been charged, and the distinct pages that its runs hold."""
 
-    __slots__ = ("_page_holders", "counter", "last_served_step", "num_runs", "tenant", "weight")
+    __slots__ = ("_page_holders", "counter", "last_served_step", "matchers", "num_runs", "tenant", "weight")
 
     def __init__(self, tenant: str, weight: float = 1.0) -> None:
         """Start at nothing. A tenant of weight 2 is charged half, and so gets twice as much."""
@@ -38,6 +46,7 @@ class TenantShare:
         self.counter = 0.0
         self.num_runs = 0
         self.last_served_step = -1
+        self.matchers: WeakSet[Matcher] = WeakSet()  # that follow constraints for its runs
         self._page_holders: Counter[int] = Counter()  # page id -> runs of this tenant that hold it
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tartlet_engine.api import Generate, Usage
 from tartlet_engine.constraints.matcher import Matcher
+from tartlet_engine.constraints.vocabulary import Words
 from tartlet_engine.logits import LogitsProcessor, needs_processor
 from tartlet_engine.sampler import SamplingRow
 from tartlet_engine.sequence import Sequence
@@ -20,6 +21,7 @@ class Generation:
         decider: StopDecider,
         arrived_ns: int,
         matcher: Matcher | None = None,
+        allowed: Words | None = None,
     ) -> None:
         """Begin with a validated command.
 
@@ -29,6 +31,7 @@ class Generation:
             decider: when it ends.
             arrived_ns: when the command was submitted, on the monotonic clock.
             matcher: follows its constraint, if it has one.
+            allowed: the mask that all of it is sampled under, which the matcher knows of; None: all tokens.
         """
         self.generation_id = command.generation_id
         self.sequence = sequence
@@ -37,8 +40,9 @@ class Generation:
         self.num_generated = 0
         self.num_forced = 0  # of these, tokens that the constraint forced
         self.matcher = matcher
+        self.allowed = allowed
         processor = LogitsProcessor(command.sampling, sequence.token_ids) if needs_processor(command.sampling) else None
-        self.sampling_row = SamplingRow(command.sampling, 0, processor, command.num_logprobs)
+        self.sampling_row = SamplingRow(command.sampling, 0, processor, command.num_logprobs, allowed)
         self._decider = decider
         self._arrived_ns = arrived_ns
         self._first_token_ns = 0

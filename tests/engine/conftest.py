@@ -221,14 +221,23 @@ class Driver:
         return operation_id
 
     def generate(
-        self, context_id: int, num_logprobs: int | None = None, constraint_id: int | None = None, **options: Any
+        self,
+        context_id: int,
+        num_logprobs: int | None = None,
+        constraint_id: int | None = None,
+        mask_id: int | None = None,
+        **options: Any,
     ) -> int:
         """Greedy and past eos, unless told otherwise."""
         generation_id = next(self._ids)
         stop_names = set(Stop.__struct_fields__)
         stop = {"ignore_eos": True} | {name: value for name, value in options.items() if name in stop_names}
         sampling = {"seed": 0, "temperature": 0.0} | {n: v for n, v in options.items() if n not in stop_names}
-        self.do(Generate(generation_id, context_id, Sampling(**sampling), Stop(**stop), num_logprobs, constraint_id))
+        self.do(
+            Generate(
+                generation_id, context_id, Sampling(**sampling), Stop(**stop), num_logprobs, constraint_id, mask_id
+            )
+        )
         return generation_id
 
     def compile(self, run_id: int, kind: ConstraintKind, text: str) -> int:
@@ -307,7 +316,7 @@ class Driver:
             if self.core.has_work:
                 self.step()
                 num_steps += 1
-            elif self.core.saves.is_waiting or self.core.constraints.is_waiting:
+            elif self.core.saves.is_waiting or self.core.constraints.is_waiting or self.core.matchers.is_waiting:
                 time.sleep(0.001)
             else:
                 return

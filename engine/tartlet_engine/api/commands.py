@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tartlet_engine.api.values import ConstraintKind, Sampling, Stop
+from tartlet_engine.api.constraint_commands import ConstraintCommand
+from tartlet_engine.api.values import Sampling, Stop
 
 
 class OpenRun(msgspec.Struct, frozen=True, tag=True):
@@ -94,22 +95,7 @@ class Generate(msgspec.Struct, frozen=True, tag=True):
     stop: Stop = Stop()
     num_logprobs: int | None = None
     constraint_id: int | None = None  # what it generates follows this constraint of the run, from its beginning
-
-
-class CompileConstraint(msgspec.Struct, frozen=True, tag=True):
-    """Compiles a constraint for generations of the run. Answered by `Done` or `Failed` with the constraint's id."""
-
-    constraint_id: int
-    run_id: int
-    kind: ConstraintKind
-    text: str
-
-
-class FreeConstraint(msgspec.Struct, frozen=True, tag=True):
-    """Forgets a constraint of the run. Generations that follow it go on; no event follows."""
-
-    constraint_id: int
-    run_id: int
+    mask_id: int | None = None  # all that it generates is in this mask of the run
 
 
 class CancelGeneration(msgspec.Struct, frozen=True, tag=True):
@@ -185,9 +171,8 @@ Command = (
     | FlushContext
     | FreeContext
     | Generate
-    | CompileConstraint
-    | FreeConstraint
     | CancelGeneration
+    | ConstraintCommand
     | EvictContext
     | SaveContext
     | OpenSaved

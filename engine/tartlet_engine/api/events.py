@@ -31,6 +31,17 @@ class Done(msgspec.Struct, frozen=True, tag=True):
     operation_id: int
 
 
+class MatcherMoved(msgspec.Struct, frozen=True, tag=True):
+    """Where a matcher is: at the end of what the program has moved it by."""
+
+    matcher_id: int
+    mask: bytes  # what may come next, as the words of `MakeMask`
+    forced: tuple[int, ...]  # tokens that come next whatever is sampled
+    may_end: bool
+    is_complete: bool  # and nothing may follow
+    problem: str | None = None  # why nothing is allowed
+
+
 class Opened(msgspec.Struct, frozen=True, tag=True):
     """A saved context is a context of the run now."""
 
@@ -69,4 +80,4 @@ class EngineStopped(msgspec.Struct, frozen=True, tag=True):
     error: EngineError
 
 
-Event = Chunk | Finished | Done | Opened | SavedList | Failed | LimitReached | EngineStopped
+Event = Chunk | Finished | Done | MatcherMoved | Opened | SavedList | Failed | LimitReached | EngineStopped

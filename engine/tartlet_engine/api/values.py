@@ -47,6 +47,13 @@ class ConstraintKind(StrEnum):
     TOKENS = "tokens"  # a JSON list of token ids, any number of which may come in any order
 
 
+class Combination(StrEnum):
+    """How constraints are put together."""
+
+    ALL_OF = "all-of"
+    ANY_OF = "any-of"
+
+
 class EngineError(msgspec.Struct, frozen=True):
     """A refused or failed command: what happened, with numbers, and what to do about it (may be empty)."""
 

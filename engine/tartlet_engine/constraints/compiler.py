@@ -8,15 +8,16 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from tartlet_engine.api import ConstraintKind, EngineError, ErrorCode
+from tartlet_engine.constraints.follower import GrammarFollower
 from tartlet_engine.constraints.grammars import GrammarError, check_text, compile_grammar
 from tartlet_engine.constraints.trials import MEMORY_BYTES, TIME_LIMIT_S, TrialLimitError, Trials
-from tartlet_engine.constraints.vocabulary import Vocabulary
+from tartlet_engine.constraints.vocabulary import TokenIndex, Vocabulary
 
 if TYPE_CHECKING:
-    from llguidance import LLMatcher, LLTokenizer
+    from llguidance import LLTokenizer
 
 MOST_CACHED = 64  # constraints of one tenant
 MOST_TENANTS = 256  # whose constraints are kept
@@ -24,7 +25,7 @@ MOST_WAITING = 256  # constraints of one tenant that wait to be compiled
 
 _log = logging.getLogger("tartlet_engine")
 
-Result = Union["LLMatcher", EngineError]
+Result = GrammarFollower | EngineError
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class ConstraintCompiler:
     ) -> None:
         """Compile constraints over `vocabulary`. The thread and its process start with the first one."""
         self._vocabulary = vocabulary
+        self.index = TokenIndex(vocabulary)
         self._trials = Trials(vocabulary, time_limit_s, memory_bytes)
         self._tokenizer: LLTokenizer | None = None
         self._cache: OrderedDict[str, OrderedDict[bytes, Result]] = OrderedDict()  # by tenant, the latest used last
@@ -125,7 +127,7 @@ class ConstraintCompiler:
                 return _refused(kind, problem)
             if self._tokenizer is None:
                 self._tokenizer = self._vocabulary.make_tokenizer()
-            return compile_grammar(self._tokenizer, kind, text)
+            return GrammarFollower(compile_grammar(self._tokenizer, kind, text), self.index)
         except GrammarError as error:
             return _refused(kind, str(error))
         except TrialLimitError as error:

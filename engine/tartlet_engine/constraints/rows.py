@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from tartlet_engine.api import EngineError, ErrorCode
 from tartlet_engine.commits import Commits
 from tartlet_engine.demands import Demands
+from tartlet_engine.fairness import CONSTRAINT_COST
 from tartlet_engine.generation import Generation
 from tartlet_engine.sequence import Sequence
 
@@ -74,6 +75,7 @@ class ConstrainedRows:
         """Append what is forced, and end the generation if it cannot go on. Tells whether its logits still count."""
         matcher = generation.matcher
         assert matcher is not None
+        generation.sequence.account.share.charge(matcher.take_work_ns() * CONSTRAINT_COST)
         if generation.sequence.account.is_stopped:
             return False
         forced = matcher.take_forced()

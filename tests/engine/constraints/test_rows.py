@@ -196,8 +196,9 @@ def test_a_mask_that_leaves_nothing_is_an_error(hash_engine: Any) -> None:
         def unsafe_compute_mask_ptr(self, pointer: int, size: int) -> None:
             generation.matcher._words[:] = 0
 
-    inner = generation.matcher._matcher
-    generation.matcher._matcher = Nothing()
+    assert generation.matcher.wait_mask(60)
+    inner = generation.matcher._follower._matcher
+    generation.matcher._follower._matcher = Nothing()
     driver.settle()
 
     assert driver.failure(doomed).code == ErrorCode.INVALID_ARGUMENT
@@ -215,14 +216,14 @@ def test_a_late_mask_delays_its_own_row_only(hash_engine: Any) -> None:
     neighbour = driver.generate(driver.create(run, [60, 61]), max_tokens=20)
     gate = threading.Event()
     matcher = driver.core._demands.generations[late].matcher
-    follow = matcher._follow
+    assert matcher.wait_mask(60)
+    follow = matcher._follower.consume
 
-    def wait(token_id: int | None) -> None:
-        if token_id is not None:
-            assert gate.wait(60)
-        follow(token_id)
+    def wait(token_ids: tuple[int, ...]) -> None:
+        assert gate.wait(60)
+        follow(token_ids)
 
-    matcher._follow = wait
+    matcher._follower.consume = wait
     driver.step(12)
     num_before = len(driver.tokens(late)), len(driver.tokens(neighbour))
     gate.set()
