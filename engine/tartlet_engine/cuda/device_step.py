@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from tartlet_engine.batch import StepBatch
+from tartlet_engine.batch import PrefillSegment, StepBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,15 @@ class PrefillRows:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeRows:
+    """The N rows of segments that are trees."""
+
+    tables: torch.Tensor  # int64[S, P]
+    rows: torch.Tensor  # int64[N, 4]: row of the step, number of its table, first slot of the tail, context length
+    visible: torch.Tensor  # bool[N, longest tail]: what it sees of the tail
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceStep:
     """One step's input. T is the number of tokens, R that of the rows whose logits are wanted."""
 
@@ -44,6 +53,7 @@ class DeviceStep:
     logit_rows: torch.Tensor  # int64[R]
     decode: DecodeRows | None
     prefill: PrefillRows | None
+    trees: TreeRows | None = None
 
 
 def to_device(batch: StepBatch, device: torch.device) -> DeviceStep:
@@ -54,13 +64,16 @@ def to_device(batch: StepBatch, device: torch.device) -> DeviceStep:
         tables, context_lens = decode_tables(batch)
         longest = int(context_lens.max())
         parts += [tables, context_lens]
-    if batch.prefill_segments:
-        segments = batch.prefill_segments
+    segments = [segment for segment in batch.prefill_segments if segment.tree is None]
+    trees = [segment for segment in batch.prefill_segments if segment.tree is not None]
+    if segments:
         most_rows = max(segment.num_rows for segment in segments)
         parts += [
             _padded([segment.page_table[None] for segment in segments]),
             torch.tensor([[segment.first_row, segment.num_rows, segment.start] for segment in segments]),
         ]
+    if trees:
+        parts += [_padded([segment.page_table[None] for segment in trees]), *_tree_rows(trees)]
     moved = iter(move_together(parts, device))
     return DeviceStep(
         token_ids=next(moved),
@@ -69,8 +82,20 @@ def to_device(batch: StepBatch, device: torch.device) -> DeviceStep:
         offsets=next(moved),
         logit_rows=next(moved),
         decode=DecodeRows(next(moved), next(moved), longest) if batch.decode_groups else None,
-        prefill=PrefillRows(next(moved), next(moved), most_rows) if batch.prefill_segments else None,
+        prefill=PrefillRows(next(moved), next(moved), most_rows) if segments else None,
+        trees=TreeRows(next(moved), next(moved), next(moved).bool()) if trees else None,
     )
+
+
+def _tree_rows(segments: Sequence[PrefillSegment]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return `TreeRows.rows` and `TreeRows.visible`, both int64, of segments that are trees."""
+    rows, visible = [], []
+    for number, segment in enumerate(segments):
+        assert segment.tree is not None
+        place = [number, segment.tree.first_slot, segment.context_len]
+        rows += [[segment.first_row + row, *place] for row in range(segment.num_rows)]
+        visible.append(segment.tree.visible.long())
+    return torch.tensor(rows), _padded(visible)
 
 
 def decode_tables(batch: StepBatch) -> tuple[torch.Tensor, torch.Tensor]:

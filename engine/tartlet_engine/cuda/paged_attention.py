@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import torch
 import triton
 
-from tartlet_engine.cuda.device_step import DecodeRows, DeviceStep, PrefillRows
+from tartlet_engine.cuda.device_step import DecodeRows, DeviceStep, PrefillRows, TreeRows
 from tartlet_engine.cuda.paged_kernels import combine_kernel, decode_kernel, prefill_kernel, write_kernel
+from tartlet_engine.cuda.tree_kernels import tree_kernel
 from tartlet_engine.kv_cache import KvCache
 
 # Slots of a decode row's context that one program goes through. Fixed, and not chosen by the number of rows, so that
@@ -67,6 +68,7 @@ class TritonAttentionStep:
         self._step = step
         self._cache = kv_cache
         self._split_buffers: dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]] = {}
+        self._seen: dict[int | None, tuple[torch.Tensor, torch.Tensor]] = {}  # by sliding window, as `_see` returns it
 
     def attend(
         self,
@@ -87,6 +89,8 @@ class TritonAttentionStep:
             self._decode(layer, self._step.decode)
         if self._step.prefill is not None:
             self._prefill(layer, self._step.prefill)
+        if self._step.trees is not None:
+            self._trees(layer, self._step.trees)
         return output
 
     def _write(self, key: torch.Tensor, value: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> None:
@@ -177,12 +181,52 @@ class TritonAttentionStep:
             num_warps=8 if block_rows >= 128 else 4,
         )
 
+    def _trees(self, layer: _Layer, trees: TreeRows) -> None:
+        if layer.sliding_window not in self._seen:
+            self._seen[layer.sliding_window] = _see(trees, layer.sliding_window)
+        begins, visible = self._seen[layer.sliding_window]
+        constants = layer.constants()
+        del constants["window"]  # it is in what the rows see
+        tree_kernel[len(trees.rows), layer.num_kv_heads](
+            layer.query,
+            layer.keys,
+            layer.values,
+            trees.tables,
+            trees.rows,
+            begins,
+            visible,
+            layer.output,
+            layer.query.stride(0),
+            layer.query.stride(1),
+            trees.tables.stride(0),
+            visible.stride(0),
+            layer.num_kv_heads,
+            layer.scaling,
+            **constants,
+            block_rows=_round_up(layer.heads_per_kv),
+            block_slots=layer.block_slots,
+            num_warps=4,
+        )
+
     def _splits(self, *shape: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return float32[B, H, num_splits, value_dim] and float32[B, H, num_splits], the same for all layers."""
         if shape not in self._split_buffers:
             results = torch.empty(shape, dtype=torch.float32, device=self._step.token_ids.device)
             self._split_buffers[shape] = results, results.new_empty(shape[:3])
         return self._split_buffers[shape]
+
+
+def _see(trees: TreeRows, window: int | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return from which slot on each row sees, int64[N], and what of the tail, uint8[N, longest tail].
+
+    A window leaves the last of the slots that the row sees.
+    """
+    if window is None:
+        return torch.zeros_like(trees.rows[:, 0]), trees.visible.to(torch.uint8)
+    num_from_there = trees.visible.flip(1).cumsum(1).flip(1)
+    num_left = (window - trees.visible.sum(1)).clamp(min=0)
+    begins = (trees.rows[:, 2] - num_left).clamp(min=0)
+    return begins, (trees.visible & (num_from_there <= window)).to(torch.uint8)
 
 
 def _dense_rows(tensor: torch.Tensor) -> torch.Tensor:

@@ -75,6 +75,10 @@ def _attend(
     value_block: tl.constexpr,
     block_rows: tl.constexpr,
     block_slots: tl.constexpr,
+    begin=0,  # of a tree's row: the first slot that it sees
+    tail_first=0,  # of the slots from here on, it sees those whose byte in `visible` is not 0
+    visible=None,  # pointer to uint8
+    is_tree: tl.constexpr = False,  # then all M are heads of one row, and only what it sees is loaded
 ):
     """Attend to the slots `first <= slot < end`. Returns the weighted sum [M, value_block], total [M], maximum [M]."""
     log2_e: tl.constexpr = 1.4426950408889634
@@ -86,6 +90,10 @@ def _attend(
     for start in range(first, end, block_slots):
         slots = start + tl.arange(0, block_slots)
         is_there = slots < end
+        if is_tree:
+            is_tail = slots >= tail_first
+            byte = tl.load(visible + (slots - tail_first), mask=is_there & is_tail, other=1)
+            is_there = is_there & (slots >= begin) & (byte != 0)
         page_ids = tl.load(table + slots // page_size, mask=is_there, other=0)
         places = (page_ids.to(tl.int64) * num_kv_heads + kv_head) * page_size + slots % page_size
         key = tl.load(

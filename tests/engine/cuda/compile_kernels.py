@@ -13,10 +13,10 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from tartlet_engine.cuda import paged_kernels, sampling_kernels
+from tartlet_engine.cuda import paged_kernels, sampling_kernels, tree_kernels
 
 FLOATS = {"scaling"}
-LONGS = {"tables", "context_lens", "segments", "page_ids", "offsets", "top_ks", "token_ids"}
+LONGS = {"tables", "context_lens", "segments", "page_ids", "offsets", "top_ks", "token_ids", "tree_rows", "begins"}
 SINGLES = {"log_sums", "split_results", "temperatures", "top_ps", "min_ps", "bests", "logits"}
 
 
@@ -24,7 +24,7 @@ def build(kernel: Any, dtype: str, constants: dict[str, Any], architecture: int,
     """Compile one variant for one architecture. Returns the bytes of shared memory that a program takes."""
     signature: dict[str, str] = {}
     attributes = {}
-    dtype_of = {"results": "fp32" if constants.get("is_split") else dtype, "numbers": "fp64"}
+    dtype_of = {"results": "fp32" if constants.get("is_split") else dtype, "numbers": "fp64", "visible": "u8"}
     for index, name in enumerate(kernel.arg_names):
         if name in constants:
             signature[name] = "constexpr"
@@ -60,6 +60,14 @@ def variants(kernel: str) -> list[tuple[str, Any, str, dict[str, Any], int]]:
     if kernel == "combine":
         constants = {"value_dim": 128, "value_block": 128, "block_splits": 16, "split_len": 256, "window": 100}
         return [("combine", paged_kernels.combine_kernel, "bf16", constants, 4)]
+    if kernel == "tree":
+        tree_constants = [
+            ("bf16", attention_constants(128, 4, 16, block_slots=64, block_rows=16)),
+            ("fp32", attention_constants(256, 7, 24, block_slots=32, block_rows=16, softcap=50.0)),
+        ]
+        for _, numbers in tree_constants:
+            del numbers["window"]
+        return [(f"tree {dtype}", tree_kernels.tree_kernel, dtype, numbers, 4) for dtype, numbers in tree_constants]
     if kernel == "decode":
         constants = [
             ("bf16", attention_constants(128, 4, 16, block_slots=64)),

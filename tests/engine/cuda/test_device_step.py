@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tartlet_engine.batch import DecodeGroup, PrefillSegment, StepBatch
+from tartlet_engine.batch import DecodeGroup, PrefillSegment, StepBatch, TreeMask
 from tartlet_engine.cuda.device_step import decode_tables, move_together, to_device
 
 
@@ -52,6 +52,26 @@ def test_steps_of_one_kind(kind: str, device: torch.device) -> None:
     step = to_device(make_batch(GROUPS if is_decode else (), () if is_decode else SEGMENTS), device)
 
     assert (step.decode is not None, step.prefill is not None) == (is_decode, not is_decode)
+
+
+def test_trees_are_apart(device: torch.device) -> None:
+    """Rows of trees name their tables and what they see; plain segments stay as they are."""
+    first = torch.tensor([[False, True, False], [True, False, True]])
+    second = torch.tensor([[True], [True]])[:1]
+    segments = (
+        PrefillSegment(0, 2, 20, torch.tensor([2, 3]), TreeMask(19, first)),
+        PrefillSegment(2, 3, 0, torch.tensor([1])),
+        PrefillSegment(5, 1, 7, torch.tensor([4]), TreeMask(7, second)),
+    )
+    step = to_device(make_batch((), segments), device)
+
+    assert step.prefill is not None
+    assert step.prefill.segments.tolist() == [[2, 3, 0]]
+    assert step.trees is not None
+    assert step.trees.tables[0].tolist() == [2, 3]
+    assert step.trees.tables[1, 0] == 4
+    assert step.trees.rows.tolist() == [[0, 0, 19, 22], [1, 0, 19, 22], [5, 1, 7, 8]]
+    assert step.trees.visible.tolist() == [[False, True, False], [True, False, True], [True, False, False]]
 
 
 def test_pages_of_all_groups_are_together() -> None:

@@ -15,7 +15,7 @@ MOST_SHARED_BYTES = 99 * 1024  # of one program, on the GPUs that have least (co
 
 
 @pytest.mark.parametrize("architecture", [80, 90])
-@pytest.mark.parametrize("kernel", ["write", "combine", "decode", "prefill"])
+@pytest.mark.parametrize("kernel", ["write", "combine", "decode", "prefill", "tree"])
 def test_compiles_for_gpus(kernel: str, architecture: int, tmp_path: Path) -> None:
     """Every kernel compiles for A100 and H100, in every dtype, and fits into the memory that smaller GPUs have too."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
