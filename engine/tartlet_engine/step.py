@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import time
 
 import torch
 
@@ -23,11 +22,12 @@ from tartlet_engine.fairness import PREFILL_COST, FairShares
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
 from tartlet_engine.prefix_cache import PrefixCache
-from tartlet_engine.run_ahead import RunAhead
+from tartlet_engine.run_ahead import AheadRunner, RunAhead
 from tartlet_engine.sampler import launch_sampling
 from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.step_plan import Chunk, StepPlan
+from tartlet_engine.step_timer import StepTimer
 from tartlet_engine.watchdog import Watchdog
 
 _log = logging.getLogger("tartlet_engine")
@@ -55,7 +55,7 @@ class Stepper:
         self._scheduler = scheduler
         self._runner = runner
         self._prefix_cache = prefix_cache
-        self._costs = costs
+        self._timer = StepTimer(costs, is_beside=isinstance(runner, AheadRunner))
         self._watchdog = Watchdog(pool)
         self._commits = Commits(demands)
         self._constrained = ConstrainedRows(demands, self._commits)
@@ -87,6 +87,8 @@ class Stepper:
             self._shares.end_step(plan.active, plan.backlogged)
         finally:
             self._scheduler.finish()
+            if not self._contexts.active:
+                self._timer.forget()  # of what nobody has waited for; until the next step, time passes
 
     def _carry_out(self, plan: StepPlan) -> None:
         for breach in plan.breaches:
@@ -120,6 +122,7 @@ class Stepper:
             return self._compute(chunks, plan)
         except Exception as error:
             _log.exception("step=%d tokens=%d failed", self.num_steps, plan.num_tokens)
+            self._timer.forget()
             message = f"the model failed in a step of {plan.num_tokens} tokens: {type(error).__name__}: {error}"
             for chunk in chunks:
                 chunk.sequence.forget()  # copies on write may not have been carried out
@@ -132,9 +135,9 @@ class Stepper:
         rest = [chunk for chunk in chunks if chunk.sequence not in ahead]
         if rest:
             batch = build_batch(rest, plan.page_copies, self._pool.page_size, self._runner.device)
-            began = time.monotonic()
+            self._timer.begin()
             computed = self._runner.forward(batch)
-            self._costs.note_step(sum(chunk.num_tokens for chunk in rest), time.monotonic() - began)
+            self._timer.launched(sum(chunk.num_tokens for chunk in rest))
             logits = torch.cat([logits, computed]) if ahead else computed
         if not ahead:
             return logits
@@ -197,6 +200,7 @@ class Stepper:
         pending = launch_sampling(logits, [generation.sampling_row for generation in generations])
         self._ahead.launch(generations, pending, len(self._contexts.active))
         results = pending.wait()
+        self._timer.waited()
         for generation, result in zip(generations, results, strict=True):
             generation.note_cached(generation.prompt_len)
             if isinstance(result, EngineError):
