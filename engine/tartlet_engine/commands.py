@@ -51,7 +51,6 @@ from tartlet_engine.demands import Demands
 from tartlet_engine.fairness import MAX_WEIGHT, MIN_WEIGHT, FairShares
 from tartlet_engine.generation import Generation
 from tartlet_engine.pages import PagePool
-from tartlet_engine.prefix_index import OPERATOR
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.stop import StopDecider
 from tartlet_engine.token_table import TokenTable
@@ -112,8 +111,7 @@ class CommandHandler:
     def _open_run(self, command: OpenRun, arrived_ns: int) -> None:
         if command.run_id in self.accounts:
             raise CommandError(ErrorCode.ALREADY_EXISTS, f"there is a run {command.run_id} already")
-        if command.tenant == OPERATOR:
-            raise CommandError(ErrorCode.INVALID_ARGUMENT, "tenant must not be empty")
+        validation.check_tenant(command.tenant)
         if not MIN_WEIGHT <= command.weight <= MAX_WEIGHT:
             message = f"weight must be {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, got {command.weight}"
             raise CommandError(ErrorCode.INVALID_ARGUMENT, message)

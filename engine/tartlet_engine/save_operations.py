@@ -126,7 +126,7 @@ class SaveOperations:
         def listed() -> Event:
             now_ms = self._store.now_ms()
             entries = self._store.all_of(account.tenant)
-            return SavedList(command.operation_id, tuple(_described(entry, now_ms) for entry in entries))
+            return SavedList(command.operation_id, tuple(described(entry, now_ms) for entry in entries))
 
         self._worker.find_answer(account, command.operation_id, listed)
 
@@ -141,7 +141,8 @@ class SaveOperations:
         self._worker.find_answer(account, command.operation_id, deleted)
 
 
-def _described(entry: SavedEntry, now_ms: int) -> SavedContext:
+def described(entry: SavedEntry, now_ms: int) -> SavedContext:
+    """Return what is told of a saved context."""
     header = entry.header
     return SavedContext(
         name=header.name,

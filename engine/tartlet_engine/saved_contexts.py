@@ -1,49 +1,34 @@
 """The saved contexts of all tenants: by name, in memory or in a folder, with quotas and times to live.
 
-With a folder, what is saved is held in memory until it has been written, on a thread of its own; then only the folder
-has it. Each file is written under a temporary name and renamed, so a name always stands for a whole file or none. The
-folder is looked at anew by every operation, under a lock: processes may share it.
-
-    FOLDER / SHA-256 of the tenant / SHA-256 of the name .safetensors
+With a folder (`saved_folder.py`), what is saved is held in memory until it has been written, on a thread of its own;
+then only the folder has it. Processes may share the folder.
 
 Thread-safe; every method may wait for the disk.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import logging
-import os
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
-
-import msgspec
 
 from tartlet_engine.api import ErrorCode
 from tartlet_engine.command_error import CommandError
-from tartlet_engine.saved_file import SavedHeader, Snapshot, UnusableFileError, read_header, read_saved, write_saved
+from tartlet_engine.saved_file import SavedHeader, Snapshot, UnusableFileError, read_header, read_saved
+from tartlet_engine.saved_folder import SavedFolder, place_of
 
 DEFAULT_BYTES = 1 << 30  # of one tenant
 MAX_CONTEXTS = 4096  # of one tenant; a folder of more would take long to look at
-
-_LOCK = ".lock"
-_UNFINISHED = ".unfinished."
-_SUFFIX = ".safetensors"
+SWEEP_S = 3600.0  # between two looks at all tenants' files, for those who do not come back
 
 _log = logging.getLogger("tartlet_engine")
 
 _Key = tuple[str, str]  # tenant, name
-_FileState = tuple[int, int, int]  # inode, size, time of modification: what tells one file at a path from the next
-_Headers = dict[Path, tuple[_FileState, SavedHeader | None]]  # by file, without `host_state`; None: it is unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +58,14 @@ class SavedContexts:
             clock: seconds since the epoch.
         """
         self.fingerprint = fingerprint
-        self._folder = folder
+        self._folder = None if folder is None else SavedFolder(folder)
         self._max_bytes = max_bytes
         self._clock = clock
-        self._lock = threading.Lock()  # guards the two below; see `_locked`
+        self._lock = threading.Lock()  # guards all below, and the folder; see `_locked`
         self._in_memory: dict[_Key, Snapshot] = {}  # without a folder, or not yet written
-        self._headers: dict[Path, _Headers] = {}  # by folder of a tenant, as they were when it was last looked at
+        self._swept_at: float | None = None
         self._writer = ThreadPoolExecutor(1, "tartlet-saved-writer")
-        if folder is not None:
-            self._writer.submit(self._sweep, folder)
+        self._sweep_if_due()
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch, by the clock that times to live go by."""
@@ -97,7 +81,7 @@ class SavedContexts:
         num_bytes = snapshot.num_bytes
         with self._locked():
             others = self._entries(header.tenant)
-            replaced = others.pop(self._path(*key), None)
+            replaced = others.pop(place_of(*key), None)
             if replaced is not None and not overwrite:
                 message = f"there is a saved context {header.name!r} already"
                 hint = "Save with overwrite, take another name, or delete the old one."
@@ -106,6 +90,7 @@ class SavedContexts:
             self._in_memory[key] = snapshot
         if self._folder is not None:
             self._writer.submit(self._write, key)
+            self._sweep_if_due()
 
     def get(self, tenant: str, name: str) -> Snapshot:
         """Return a saved context, read and checked.
@@ -113,12 +98,13 @@ class SavedContexts:
         Raises CommandError: `not-found`, also for a file that is damaged, or `unsupported` for another model's.
         """
         with self._locked():
-            path = self._path(tenant, name)
-            if path not in self._entries(tenant):
+            place = place_of(tenant, name)
+            if place not in self._entries(tenant):
                 raise _not_found(name)
             if (tenant, name) in self._in_memory:
                 return self._in_memory[tenant, name]
-            file = path.open("rb", buffering=0)  # stays readable, whatever happens to its name
+            assert self._folder is not None, "only a folder has what is not in memory"
+            file = self._folder.open(place)
         with file:
             try:
                 header = read_header(file)
@@ -141,7 +127,7 @@ class SavedContexts:
     def delete(self, tenant: str, name: str) -> None:
         """Forget a saved context, damaged or not. Raises CommandError `not-found`."""
         with self._locked():
-            if self._path(tenant, name) not in self._entries(tenant):
+            if place_of(tenant, name) not in self._entries(tenant):
                 raise _not_found(name)
             self._remove(tenant, name)
 
@@ -161,26 +147,29 @@ class SavedContexts:
         if len(others) >= MAX_CONTEXTS:
             raise CommandError(ErrorCode.QUOTA_EXCEEDED, f"there are {MAX_CONTEXTS:,} saved contexts already", hint)
         if self._folder is not None:
-            free = shutil.disk_usage(_made(self._folder)).free
+            free = self._folder.free_bytes()
             if free < 2 * num_bytes:
                 message = f"saving needs {num_bytes:,} bytes, and the disk has only {free:,} left"
                 raise CommandError(ErrorCode.UNAVAILABLE, message, "Tell the operator of this host.")
 
     def _entries(self, tenant: str) -> dict[Path, SavedEntry | int]:
-        """Return what a tenant has by path, files that cannot be used with their size. Forgets what has expired."""
+        """Return what a tenant has by place, files that cannot be used with their size. Forgets what has expired."""
         entries: dict[Path, SavedEntry | int] = {}
-        for path, header, num_bytes in self._files(tenant):
-            if header is not None and self._has_expired(header):
-                path.unlink(missing_ok=True)
-            else:
-                entries[path] = num_bytes if header is None else SavedEntry(header, num_bytes)
+        folder = self._folder
+        for file in () if folder is None else folder.files(tenant):
+            if file.header is None:
+                entries[file.place] = file.num_bytes
+            elif not self._has_expired(file.header):
+                entries[file.place] = SavedEntry(file.header, file.num_bytes)
+            elif folder is not None:
+                folder.remove(file.place)
         # Of all tenants: who has gone asks for nothing any more, and would keep the memory.
         for owner, name in [key for key, snapshot in self._in_memory.items() if self._has_expired(snapshot.header)]:
             self._remove(owner, name)
-            entries.pop(self._path(owner, name), None)
+            entries.pop(place_of(owner, name), None)
         for (owner, name), snapshot in self._in_memory.items():
             if owner == tenant:
-                entries[self._path(tenant, name)] = SavedEntry(snapshot.header, snapshot.num_bytes)
+                entries[place_of(tenant, name)] = SavedEntry(snapshot.header, snapshot.num_bytes)
         return entries
 
     def _has_expired(self, header: SavedHeader) -> bool:
@@ -189,78 +178,32 @@ class SavedContexts:
     def _remove(self, tenant: str, name: str) -> None:
         self._in_memory.pop((tenant, name), None)
         if self._folder is not None:
-            self._path(tenant, name).unlink(missing_ok=True)
-
-    def _files(self, tenant: str) -> list[tuple[Path, SavedHeader | None, int]]:
-        """Return a tenant's files: path, header if it can be read, and size."""
-        files: list[tuple[Path, SavedHeader | None, int]] = []
-        if self._folder is None:
-            return files
-        folder = self._tenant_folder(tenant)
-        known_headers = self._headers.pop(folder, {})
-        headers: _Headers = {}  # of the files that are there: those of others are forgotten
-        for path in folder.glob(f"*{_SUFFIX}") if folder.is_dir() else ():
-            with suppress(FileNotFoundError), path.open("rb", buffering=0) as file:  # another process deletes too
-                status = os.fstat(file.fileno())
-                state = (status.st_ino, status.st_size, status.st_mtime_ns)
-                known = known_headers.get(path)
-                if known is None or known[0] != state:
-                    known = (state, self._header_of(path, file))
-                headers[path] = known
-                files.append((path, known[1], status.st_size))
-        if headers:
-            self._headers[folder] = headers
-        return files
-
-    def _header_of(self, path: Path, file: IO[bytes]) -> SavedHeader | None:
-        """Read what a file says that it is, but for `host_state`; None if it does not belong there, or is unusable."""
-        with suppress(UnusableFileError):
-            header = read_header(file)
-            if self._path(header.tenant, header.name) == path:
-                return msgspec.structs.replace(header, host_state="")  # it may be large, and only `get` needs it
-        return None
+            self._folder.remove(place_of(tenant, name))
 
     def _write(self, key: _Key) -> None:
         """Write a file, unless the context is deleted or replaced meanwhile. On the writer's thread.
 
         What is written is looked up now, so that what has been replaced while it waited takes no memory.
         """
-        path = self._path(*key)
         snapshot = self._in_memory.get(key)
-        if snapshot is None:
+        if snapshot is None or self._folder is None:
             return
         try:
-            descriptor, unfinished = tempfile.mkstemp(prefix=_UNFINISHED, dir=_made(path.parent))
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed: `_sweep` of another process spares it
-                    write_saved(file, snapshot)
-                    file.flush()
-                    os.fsync(file.fileno())
-                    with self._locked():
-                        if self._in_memory.get(key) is snapshot:
-                            os.replace(unfinished, path)
-                            del self._in_memory[key]
-            finally:
-                with suppress(FileNotFoundError):
-                    os.unlink(unfinished)
+            with self._folder.writing(snapshot) as rename, self._locked():
+                if self._in_memory.get(key) is snapshot:
+                    rename()
+                    del self._in_memory[key]
         except OSError as error:
             _log.error("tenant=%s saved context %r stays in memory only: it cannot be written: %s", *key, error)
         except Exception:  # nobody looks at what the writer's thread returns
             _log.exception("tenant=%s saved context %r stays in memory only", *key)
 
-    def _sweep(self, folder: Path) -> None:
-        """Delete what has expired, and what processes that were killed have left unfinished. On the writer's thread."""
-        if not folder.is_dir():
-            return
-        for path in folder.glob(f"*/{_UNFINISHED}*"):
-            with suppress(OSError), path.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while another process still writes it
-                path.unlink()
-        for path in folder.glob(f"*/*{_SUFFIX}"):
-            with self._locked(), suppress(UnusableFileError, OSError), path.open("rb", buffering=0) as file:
-                if self._has_expired(read_header(file)):
-                    path.unlink()
+    def _sweep_if_due(self) -> None:
+        """Let the writer's thread look for what has expired, of whichever tenant, if the last time is long ago."""
+        now = self._clock()
+        if self._folder is not None and (self._swept_at is None or now - self._swept_at >= SWEEP_S):
+            self._swept_at = now
+            self._writer.submit(self._folder.sweep, self._has_expired, self._locked)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -268,16 +211,9 @@ class SavedContexts:
         with self._lock:
             if self._folder is None:
                 yield
-                return
-            with (_made(self._folder) / _LOCK).open("wb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                yield
-
-    def _path(self, tenant: str, name: str) -> Path:
-        return self._tenant_folder(tenant) / f"{_digest(name)}{_SUFFIX}"
-
-    def _tenant_folder(self, tenant: str) -> Path:
-        return (self._folder or Path()) / _digest(tenant)
+            else:
+                with self._folder.locked():
+                    yield
 
     def _other_model(self, header: SavedHeader) -> CommandError:
         message = (
@@ -289,13 +225,3 @@ class SavedContexts:
 
 def _not_found(name: str) -> CommandError:
     return CommandError(ErrorCode.NOT_FOUND, f"there is no saved context {name!r}", "It may have expired.")
-
-
-def _digest(text: str) -> str:
-    """A file name for any text: names of tenants and contexts are never part of a path as they are."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from tartlet_engine.api import ErrorCode, Generate, ModelInfo, Sampling, SaveContext, Stop
 from tartlet_engine.command_error import CommandError
+from tartlet_engine.prefix_index import OPERATOR
 
 MAX_LOGPROBS = 20
 MAX_STOP_STRINGS = 16
@@ -22,6 +23,7 @@ MAX_PENALTY = 100.0
 MAX_BIAS = 1000.0
 MAX_TEMPERATURE = 100.0
 MAX_TTL_MS = 10 * 365 * 24 * 3600 * 1000
+MAX_TENANT_LEN = 256  # characters
 MAX_HOST_STATE = 1 << 20  # characters
 SAVED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}", re.ASCII)
 
@@ -38,6 +40,19 @@ def check_adapter(name: str | None, info: ModelInfo) -> None:
     if name is not None and name not in info.adapters:
         hint = f"There are: {', '.join(info.adapters)}." if info.adapters else "It was started without adapters."
         raise CommandError(ErrorCode.NOT_FOUND, f"{info.name} has no adapter {name[:200]!r}", hint)
+
+
+def check_tenant(name: str) -> None:
+    """Raise CommandError `invalid-argument` unless a tenant can have the name: encodable text, not the operator's."""
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        message = f"tenant must be Unicode text, got {name[:200]!r}"
+        raise CommandError(ErrorCode.INVALID_ARGUMENT, message) from error
+    if name == OPERATOR:
+        raise CommandError(ErrorCode.INVALID_ARGUMENT, "tenant must not be empty")
+    if len(name) > MAX_TENANT_LEN:
+        _refuse("tenant", f"{len(name):,} characters", f"at most {MAX_TENANT_LEN} characters")
 
 
 def check_saved_name(name: str) -> None:

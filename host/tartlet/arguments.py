@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,80 @@ from tartlet.errors import ConfigError
 from tartlet.limits import Limits
 
 _MAX_SEED = 2**64
+MAX_TENANT_LEN = 256  # characters
+MIN_WEIGHT, MAX_WEIGHT = 0.001, 1000.0
+_ENGINE_CALLS = ("check_integrity", "close", "listen", "stats", "submit", "text")
 
 
-def check_model(model: str | Path) -> None:
-    """Refuse anything but a name or a path."""
+def checked_settings(*, model: str | Path, adapters: Mapping[str, str | Path] | None, **others: Any) -> dict[str, Any]:
+    """What `compose.start_engine` is called with, but for `progress`. Which values are possible, the engine knows."""
     if not isinstance(model, str | Path):
         raise ConfigError(f"model must be a name or a path, got {model!r}")
+    for name in ("dtype", "quantize"):
+        check_text(name, others[name])
+    for name in ("threads", "kv_pages"):
+        check_count(name, others[name], least=1, may_be_none=True)
+    check_count("swap_bytes", others["swap_bytes"], may_be_none=True)
+    check_switch("prefix_cache", others["prefix_cache"])
+    check_path("saved_path", others["saved_path"])
+    for name in ("saved_bytes", "adapter_bytes"):
+        check_count(name, others[name])
+    return {"model": str(model), "adapters": checked_adapters(adapters), **others}
 
 
-def check_spares(spares: int) -> None:
-    """Refuse anything but a number from 0."""
-    if type(spares) is not int or spares < 0:
-        raise ConfigError(f"spares must be a whole number, not negative, got {spares!r}")
+def check_count(name: str, value: int | None, *, least: int = 0, may_be_none: bool = False) -> None:
+    """Refuse anything but a whole number from `least`, or None if that is allowed."""
+    if (value is None and may_be_none) or (type(value) is int and value >= least):
+        return
+    allowed = f"a whole number, at least {least}" + (", or None" if may_be_none else "")
+    raise ConfigError(f"{name} must be {allowed}, got {value!r}")
+
+
+def check_switch(name: str, value: bool) -> None:
+    """Refuse anything but True and False: the text "no" would count as true."""
+    if type(value) is not bool:
+        raise ConfigError(f"{name} must be True or False, got {value!r}")
+
+
+def check_text(name: str, value: str | None, *, may_be_none: bool = False) -> None:
+    """Refuse what is no text, or cannot be encoded as UTF-8."""
+    if (value is None and may_be_none) or _is_unicode(value):
+        return
+    raise ConfigError(f"{name} must be Unicode text{' or None' if may_be_none else ''}, got {value!r}")
+
+
+def check_path(name: str, value: str | Path | None) -> None:
+    """Refuse what is no path; None is allowed."""
+    if value is not None and not isinstance(value, str | Path):
+        raise ConfigError(f"{name} must be a path or None, got {value!r}")
+
+
+def check_engine(engine: object) -> None:
+    """Refuse what lacks a method of an engine's client; None is allowed."""
+    if engine is not None and not all(callable(getattr(engine, name, None)) for name in _ENGINE_CALLS):
+        hint = "Give the name of a model as `model`; `engine` is for tartlet.testing.FakeEngine and the like."
+        raise ConfigError(f"engine must be an engine's client or None, got {engine!r}", hint=hint)
+
+
+def check_progress(progress: object) -> None:
+    """Refuse what cannot be called."""
+    if not callable(progress):
+        raise ConfigError(f"progress must be a function of task, done and total, got {progress!r}")
+
+
+def checked_tenant(tenant: str) -> str:
+    """The tenant's name, if it can be one."""
+    if _is_unicode(tenant) and 0 < len(tenant) <= MAX_TENANT_LEN:
+        return tenant
+    shown = repr(tenant[:40] + "..." if isinstance(tenant, str) and len(tenant) > MAX_TENANT_LEN else tenant)
+    raise ConfigError(f"tenant must be Unicode text of 1 to {MAX_TENANT_LEN} characters, got {shown}")
+
+
+def checked_weight(weight: float) -> float:
+    """The weight, if it is in its range."""
+    if type(weight) in (int, float) and math.isfinite(weight) and MIN_WEIGHT <= weight <= MAX_WEIGHT:
+        return float(weight)
+    raise ConfigError(f"weight must be {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, got {weight!r}")
 
 
 def checked_adapters(adapters: Mapping[str, str | Path] | None) -> dict[str, Path]:
@@ -37,17 +100,6 @@ def checked_adapters(adapters: Mapping[str, str | Path] | None) -> dict[str, Pat
         if not (isinstance(name, str) and isinstance(path, str | Path)):
             raise ConfigError(f"adapters must be folders by name, got {name!r}: {path!r}")
     return {name: Path(path).absolute() for name, path in adapters.items()}
-
-
-def check_name(name: str) -> None:
-    """Refuse a program's name that is no text, or cannot be encoded as UTF-8."""
-    try:
-        if isinstance(name, str):
-            name.encode()
-            return
-    except UnicodeEncodeError:
-        pass
-    raise ConfigError(f"a program's name must be Unicode text, got {name!r}")
 
 
 def checked_seed(seed: int) -> int:
@@ -70,3 +122,14 @@ def checked_json(value: Any) -> str:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(f"the input cannot be written as JSON: {error}") from error
+
+
+def _is_unicode(value: object) -> bool:
+    """Tell whether it is text without lone surrogates, which no encoding has."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

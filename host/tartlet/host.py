@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +27,17 @@ from tartlet.runtime.supervisor import RunCounts, Supervisor
 from tartlet.wasm.compiler import Compiler
 from tartlet.wasm.wasi import wasi_interfaces
 from tartlet.wasm.wasm_engine import process_engine
-from tartlet_engine.api import EngineClient, EngineStats, ModelInfo
+from tartlet_engine.api import (
+    Command,
+    DeleteSaved,
+    EngineClient,
+    EngineStats,
+    Event,
+    ListSaved,
+    ModelInfo,
+    SavedContext,
+    SavedList,
+)
 
 Loadable: TypeAlias = str | Path | bytes
 """A path to a folder, a .py file or a component; the bytes of a component; or Python source text (it has a newline)."""
@@ -89,17 +99,27 @@ class Host:
         spares: int = 2,
         progress: Progress = silent,
     ) -> None:
-        arguments.check_model(model)
-        arguments.check_spares(spares)
-        self._model, self._dtype, self._quantize = str(model), dtype, quantize
-        self._threads, self._kv_pages, self._prefix_cache = threads, kv_pages, prefix_cache
-        self._swap_bytes = swap_bytes
-        self._saved_path, self._saved_bytes = saved_path, saved_bytes
-        self._adapters, self._adapter_bytes = arguments.checked_adapters(adapters), adapter_bytes
+        self._settings = arguments.checked_settings(
+            model=model,
+            dtype=dtype,
+            quantize=quantize,
+            threads=threads,
+            kv_pages=kv_pages,
+            swap_bytes=swap_bytes,
+            prefix_cache=prefix_cache,
+            saved_path=saved_path,
+            saved_bytes=saved_bytes,
+            adapters=adapters,
+            adapter_bytes=adapter_bytes,
+        )
+        arguments.check_engine(engine)
+        arguments.check_count("spares", spares)
+        arguments.check_progress(progress)
         self._given_engine = engine
         self._limits = Limits() if limits is None else arguments.checked_limits(limits)
         self._num_spares = spares
         self._progress = progress
+        self._weights: dict[str, float] = {}  # of tenants, where it is not 1
         self._engine: EngineClient | None = None
         self._supervisor: Supervisor | None = None
         self._loader: Loader | None = None
@@ -164,12 +184,18 @@ class Host:
         """
         self._open()
         if name is not None:
-            arguments.check_name(name)
+            arguments.check_text("a program's name", name)
         assert self._loader is not None
         return await asyncio.to_thread(self._loader.load, source, name)
 
     async def start(
-        self, program: Program | Loadable, input: Any = None, *, limits: Limits | None = None, seed: int | None = None
+        self,
+        program: Program | Loadable,
+        input: Any = None,
+        *,
+        limits: Limits | None = None,
+        seed: int | None = None,
+        tenant: str = TENANT,
     ) -> Run:
         """Start a run of a program, which is loaded first if it is not a `Program` yet.
 
@@ -179,9 +205,12 @@ class Host:
             limits: What the run may use; by default the host's.
             seed: What sampling and the program's `random` follow, 0 <= seed < 2**64; by default drawn. Not `uuid`,
                 `secrets` and `os.urandom`: they stay random.
+            tenant: On whose behalf it runs. Tenants have fair shares of the engine, saved contexts of their own, and
+                never find what another has computed.
 
         Raises:
-            ConfigError: The input is not JSON, the seed is out of its range, or the limits are no `Limits`.
+            ConfigError: The input is not JSON, the seed is out of its range, the limits are no `Limits`, or a tenant
+                cannot have that name.
             ProgramError: As `load`.
         """
         supervisor = self._open()
@@ -189,6 +218,7 @@ class Host:
         input_json = arguments.checked_json(input)
         seed = secrets.randbits(64) if seed is None else arguments.checked_seed(seed)
         limits = self._limits if limits is None else arguments.checked_limits(limits)
+        arguments.checked_tenant(tenant)
         if not isinstance(program, Program):
             program = await self.load(program)
             supervisor = self._open()
@@ -198,7 +228,8 @@ class Host:
             channel,
             run_id=f"run_{secrets.token_hex(12)}",
             inferlet=program.name,
-            tenant=TENANT,
+            tenant=tenant,
+            weight=self._weights.get(tenant, 1.0),
             limits=limits,
             seed=seed,
             program=program.runner_json(input_json),
@@ -208,14 +239,50 @@ class Host:
         return Run(state, channel, supervisor)
 
     async def run(
-        self, program: Program | Loadable, input: Any = None, *, limits: Limits | None = None, seed: int | None = None
+        self,
+        program: Program | Loadable,
+        input: Any = None,
+        *,
+        limits: Limits | None = None,
+        seed: int | None = None,
+        tenant: str = TENANT,
     ) -> Any:
         """Run a program to its end and give its result: `start` and `result` in one. Cancelled, it cancels the run."""
-        run = await self.start(program, input, limits=limits, seed=seed)
+        run = await self.start(program, input, limits=limits, seed=seed, tenant=tenant)
         try:
             return await run.result()
         finally:
             run.cancel()
+
+    def set_tenant(self, tenant: str, *, weight: float) -> None:
+        """Set a tenant's weight: one of weight 2 gets twice as much of the engine as one of 1, which is the default.
+
+        It holds from the start of the tenant's next run on, for all of its runs.
+
+        Raises ConfigError unless the weight is 0.001 to 1000.
+        """
+        self._weights[arguments.checked_tenant(tenant)] = arguments.checked_weight(weight)
+
+    async def saved_contexts(self, tenant: str = TENANT) -> list[SavedContext]:
+        """What contexts a tenant has saved, by name; also those of other models in the same folder.
+
+        Raises:
+            ConfigError: A tenant cannot have that name.
+            EngineStoppedError: The engine is gone.
+        """
+        answer = await self._ask(tenant, ListSaved)
+        assert isinstance(answer, SavedList)
+        return list(answer.contexts)
+
+    async def delete_saved(self, tenant: str, name: str) -> None:
+        """Delete one of a tenant's saved contexts. Runs that have opened it keep what they have.
+
+        Raises:
+            ConfigError: There is none of that name (`code` is `not_found`), or neither can be a name.
+            EngineStoppedError: The engine is gone.
+        """
+        arguments.check_text("name", name)
+        await self._ask(tenant, lambda operation_id, run_id: DeleteSaved(operation_id, run_id, name))
 
     async def publish_prefix(
         self, prefix: str | Sequence[int], *, role: str | None = None, adapter: str | None = None
@@ -239,12 +306,17 @@ class Host:
             EngineStoppedError: The engine is gone.
         """
         client = self._open().services.link.client
+        arguments.check_text("adapter", adapter, may_be_none=True)
         text = client.text(next(iter(client.models)))
         token_ids = await asyncio.to_thread(prefix_tokens, text, prefix, role)
         return await asyncio.wrap_future(self._open().publish_prefix(token_ids, adapter))
 
     def unpublish_prefix(self, prefix_id: int) -> None:
-        """Let go of a prefix; contexts that have begun with it keep it. No effect if it is not published."""
+        """Let go of a prefix; contexts that have begun with it keep it.
+
+        Raises ConfigError if there is none of this number: it was unpublished already, or another host published it.
+        """
+        arguments.check_count("prefix_id", prefix_id)
         self._open().unpublish_prefix(prefix_id)
 
     def stats(self) -> HostStats:
@@ -252,23 +324,15 @@ class Host:
         supervisor = self._open()
         return HostStats(supervisor.counts(), supervisor.services.link.client.stats())
 
+    async def _ask(self, tenant: str, command: Callable[[int, int], Command]) -> Event:
+        """Let the engine carry out one command on behalf of a tenant."""
+        arguments.checked_tenant(tenant)
+        return await asyncio.wrap_future(self._open().ask(tenant, self._weights.get(tenant, 1.0), command))
+
     def _open(self) -> Supervisor:
         if self._supervisor is None:
             raise ConfigError("the host is not open", hint="Use it inside `async with Host(...) as host`.")
         return self._supervisor
 
     def _start_engine(self) -> EngineClient:
-        return compose.start_engine(
-            self._model,
-            dtype=self._dtype,
-            quantize=self._quantize,
-            threads=self._threads,
-            kv_pages=self._kv_pages,
-            swap_bytes=self._swap_bytes,
-            prefix_cache=self._prefix_cache,
-            saved_path=self._saved_path,
-            saved_bytes=self._saved_bytes,
-            adapters=self._adapters,
-            adapter_bytes=self._adapter_bytes,
-            progress=self._progress,
-        )
+        return compose.start_engine(**self._settings, progress=self._progress)

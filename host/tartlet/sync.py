@@ -22,12 +22,12 @@ from tartlet import host as asynchronous
 from tartlet import models
 from tartlet.errors import ConfigError
 from tartlet.events import RunEvent, RunUsage
-from tartlet.host import HostStats, Loadable
+from tartlet.host import TENANT, HostStats, Loadable
 from tartlet.limits import Limits
 from tartlet.progress import Progress, silent
 from tartlet.run import Run as AsynchronousRun
 from tartlet.runtime.program import Program
-from tartlet_engine.api import EngineClient, ModelInfo
+from tartlet_engine.api import EngineClient, ModelInfo, SavedContext
 
 T = TypeVar("T")
 
@@ -177,17 +177,41 @@ class Host:
         return self._thread.call(self._host.load(source, name=name))
 
     def start(
-        self, program: Program | Loadable, input: Any = None, *, limits: Limits | None = None, seed: int | None = None
+        self,
+        program: Program | Loadable,
+        input: Any = None,
+        *,
+        limits: Limits | None = None,
+        seed: int | None = None,
+        tenant: str = TENANT,
     ) -> Run:
         """Start a run; see `tartlet.Host.start`."""
-        run = self._thread.call(self._host.start(program, input, limits=limits, seed=seed))
+        run = self._thread.call(self._host.start(program, input, limits=limits, seed=seed, tenant=tenant))
         return Run(run, self._thread)
 
     def run(
-        self, program: Program | Loadable, input: Any = None, *, limits: Limits | None = None, seed: int | None = None
+        self,
+        program: Program | Loadable,
+        input: Any = None,
+        *,
+        limits: Limits | None = None,
+        seed: int | None = None,
+        tenant: str = TENANT,
     ) -> Any:
         """Run a program to its end and gives its result; see `tartlet.Host.run`."""
-        return self._thread.call(self._host.run(program, input, limits=limits, seed=seed))
+        return self._thread.call(self._host.run(program, input, limits=limits, seed=seed, tenant=tenant))
+
+    def set_tenant(self, tenant: str, *, weight: float) -> None:
+        """Set a tenant's weight; see `tartlet.Host.set_tenant`."""
+        self._host.set_tenant(tenant, weight=weight)
+
+    def saved_contexts(self, tenant: str = TENANT) -> list[SavedContext]:
+        """What contexts a tenant has saved; see `tartlet.Host.saved_contexts`."""
+        return self._thread.call(self._host.saved_contexts(tenant))
+
+    def delete_saved(self, tenant: str, name: str) -> None:
+        """Delete one of a tenant's saved contexts; see `tartlet.Host.delete_saved`."""
+        self._thread.call(self._host.delete_saved(tenant, name))
 
     def publish_prefix(
         self, prefix: str | Sequence[int], *, role: str | None = None, adapter: str | None = None

@@ -151,3 +151,14 @@ def test_a_fault_in_a_command_is_contained(hash_engine: Any, hash_text: Callable
 
     assert driver.failure(context).code == ErrorCode.INTERNAL
     assert driver.tokens(generation) == hash_text([5], 2)
+
+
+@pytest.mark.parametrize("tenant", ["", "\ud800", "x" * 257])
+def test_what_no_tenant_can_be_called(hash_engine: Any, tenant: str) -> None:
+    """The run is refused at its start, by what is wrong, and not when it saves something."""
+    driver = hash_engine()
+    run = driver.open_run(tenant=tenant)
+
+    assert driver.failure(run).code is ErrorCode.INVALID_ARGUMENT
+    assert driver.failure(run).message.startswith("tenant must")
+    assert driver.core.stats().runs == 0

@@ -19,6 +19,7 @@ from tartlet_engine.api import ErrorCode
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.saved_file import SavedHeader, Snapshot
+from tartlet_engine.saved_folder import place_of
 
 MakeStore = Callable[..., SavedContexts]
 
@@ -172,6 +173,11 @@ def files(tmp_path: Path) -> list[Path]:
     return [path for path in (tmp_path / "saved").rglob("*") if path.is_file() and path.name != ".lock"]
 
 
+def headers_of(store: SavedContexts) -> dict[Path, Any]:
+    assert store._folder is not None
+    return store._folder._headers
+
+
 def test_what_has_expired_of_others_takes_no_memory(make: MakeStore, clock: Clock) -> None:
     """A tenant that never comes back does not keep what it saved for a time."""
     store = make()
@@ -194,9 +200,9 @@ def test_only_what_is_there_is_remembered(on_disk: MakeStore) -> None:
     assert store.get("t", "a").header.host_state == "state"
     for name in ("a", "b"):
         store.delete("t", name)
-        assert len(store.all_of("t")) == sum(map(len, store._headers.values()))
+        assert len(store.all_of("t")) == sum(map(len, headers_of(store).values()))
 
-    assert store._headers == {}
+    assert headers_of(store) == {}
 
 
 def test_a_restart_keeps_everything(on_disk: MakeStore, tmp_path: Path) -> None:
@@ -284,7 +290,7 @@ def test_a_file_in_another_place_is_refused(on_disk: MakeStore, tmp_path: Path) 
     store.put(snapshot("a", tenant="one"), overwrite=False)
     store.put(snapshot("a", tenant="two", value=2), overwrite=False)
     store.close()
-    one, two = (store._path(tenant, "a") for tenant in ("one", "two"))
+    one, two = (tmp_path / "saved" / place_of(tenant, "a") for tenant in ("one", "two"))
     shutil.copy(one, two)
     again = on_disk()
 
@@ -295,8 +301,9 @@ def test_a_file_in_another_place_is_refused(on_disk: MakeStore, tmp_path: Path) 
 def test_what_cannot_be_written_stays_in_memory(on_disk: MakeStore, tmp_path: Path) -> None:
     """If the folder cannot take a file, the context can be opened as long as the engine runs."""
     store = on_disk()
-    store._tenant_folder("t").parent.mkdir(parents=True)
-    store._tenant_folder("t").write_text("in the way")
+    tenant_folder = (tmp_path / "saved" / place_of("t", "a")).parent
+    tenant_folder.parent.mkdir(parents=True)
+    tenant_folder.write_text("in the way")
     store.put(snapshot(), overwrite=False)
     store.close()
 
@@ -373,3 +380,37 @@ def test_a_start_forgets_what_has_expired(on_disk: MakeStore, tmp_path: Path, cl
     on_disk().close()
 
     assert len(files(tmp_path)) == 1
+
+
+def test_what_has_expired_is_swept_now_and_then(on_disk: MakeStore, tmp_path: Path, clock: Clock) -> None:
+    """In a host that serves on and on, files of tenants who never come back go when others save."""
+    store = on_disk()
+    store.put(snapshot("a", tenant="gone", expires_ms=1_001_000), overwrite=False)
+    store._writer.submit(lambda: None).result()
+    clock.now += saved_contexts.SWEEP_S - 1
+    store.put(snapshot("b"), overwrite=False)
+    store._writer.submit(lambda: None).result()
+    assert len(files(tmp_path)) == 2  # it is not looked for all the time
+    clock.now += 1
+    store.put(snapshot("c"), overwrite=False)
+    store.close()
+
+    assert len(files(tmp_path)) == 2
+    assert [entry.header.name for entry in store.all_of("t")] == ["b", "c"]
+
+
+def test_a_folder_among_the_files_is_in_nobodys_way(on_disk: MakeStore, tmp_path: Path) -> None:
+    """Whatever somebody has put there, contexts can be saved, listed, opened and deleted."""
+    store = on_disk()
+    store.put(snapshot("a", value=1), overwrite=False)
+    store.close()
+    (path,) = files(tmp_path)
+    path.with_name("folder.safetensors").mkdir()
+    (path.parent.parent / "text").write_text("no folder")
+    again = on_disk()
+    again.put(snapshot("b", value=2), overwrite=False)
+
+    assert [entry.header.name for entry in again.all_of("t")] == ["a", "b"]
+    assert value_of(again.get("t", "a")) == 1
+    again.delete("t", "a")
+    assert [entry.header.name for entry in again.all_of("t")] == ["b"]

@@ -1,8 +1,9 @@
 import asyncio
 import gc
+import inspect
 import math
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import tartlet
 from tartlet import compose
 from tartlet.testing import FakeEngine
+from tartlet_engine.api import Command, OpenRun
 
 pytestmark = pytest.mark.runner
 
@@ -233,14 +235,108 @@ async def test_what_cannot_be_loaded(engine: FakeEngine, bad: Any) -> None:
             await host.load(**bad)
 
 
+@pytest.mark.parametrize("name", inspect.signature(tartlet.Host).parameters)
+@pytest.mark.parametrize("bad", [object(), 1.5])
+def test_settings_of_another_type(name: str, bad: Any) -> None:
+    """Every one is refused by name where it is written, and not when the model is loaded."""
+    with pytest.raises(tartlet.ConfigError, match=f"{name} must be"):
+        tartlet.Host(**{name: bad})
+
+
 @pytest.mark.parametrize(
     ("bad", "named"),
-    [({"model": None}, "model"), ({"spares": 1.5}, "spares"), ({"limits": {"max_tokens": 5}}, "limits")],
+    [
+        ({"prefix_cache": "no"}, "prefix_cache must be True or False, got 'no'"),
+        ({"threads": True}, "threads"),
+        ({"kv_pages": 0}, "kv_pages"),
+        ({"swap_bytes": -1}, "swap_bytes"),
+        ({"limits": {"max_tokens": 5}}, "limits"),
+        ({"engine": "tiny"}, "engine"),
+    ],
 )
-def test_settings_of_another_type(bad: Any, named: str) -> None:
-    """They are refused where they are written."""
-    with pytest.raises(tartlet.ConfigError, match=f"{named} must be"):
+def test_settings_that_look_right(bad: Any, named: str) -> None:
+    """What Python would take for something else is refused."""
+    with pytest.raises(tartlet.ConfigError, match=named):
         tartlet.Host(**bad)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "named"),
+    [
+        ("start", {"program": ECHO, "tenant": 5}, "tenant"),
+        ("start", {"program": ECHO, "tenant": "\ud800"}, "tenant"),
+        ("start", {"program": 5}, "program"),
+        ("run", {"program": ECHO, "tenant": ""}, "tenant"),
+        ("run", {"program": ECHO, "seed": "1"}, "seed"),
+        ("publish_prefix", {"prefix": b"x" * 100}, "token ids without a role, got bytes"),
+        ("publish_prefix", {"prefix": "x" * 100, "adapter": 5}, "adapter"),
+        ("publish_prefix", {"prefix": "x" * 100, "role": []}, "role"),
+        ("unpublish_prefix", {"prefix_id": "1"}, "prefix_id"),
+        ("set_tenant", {"tenant": None, "weight": 1}, "tenant"),
+        ("set_tenant", {"tenant": "a", "weight": "1"}, "weight"),
+        ("saved_contexts", {"tenant": b"local"}, "tenant"),
+        ("delete_saved", {"tenant": 5, "name": "a"}, "tenant"),
+        ("delete_saved", {"tenant": "a", "name": 5}, "name"),
+    ],
+)
+async def test_arguments_of_another_type(engine: FakeEngine, method: str, arguments: Any, named: str) -> None:
+    """Every method names the argument."""
+
+    async def call() -> None:
+        result = getattr(host, method)(**arguments)
+        if inspect.isawaitable(result):
+            await result
+
+    async with tartlet.Host(engine=engine) as host:
+        with pytest.raises(tartlet.ConfigError, match=named):
+            await call()
+
+
+async def test_tenants_have_weights(engine: FakeEngine) -> None:
+    """Runs go to the engine with their tenant, and the weight that was set for it; looking at contexts keeps it."""
+    opened: list[OpenRun] = []
+    submit = engine.submit
+
+    def listen(commands: Sequence[Command]) -> None:
+        opened.extend(command for command in commands if isinstance(command, OpenRun))
+        submit(commands)
+
+    engine.submit = listen  # type: ignore[method-assign]
+    async with tartlet.Host(engine=engine) as host:
+        await host.run(ECHO)
+        host.set_tenant("a", weight=2)
+        await host.run(ECHO, tenant="a")
+        await host.saved_contexts("a")
+        await host.run(ECHO, tenant="b")
+
+    assert [(run.tenant, run.weight) for run in opened] == [("local", 1.0), ("a", 2.0), ("a", 2.0), ("b", 1.0)]
+
+
+SAVE = """
+from tartlet_sdk import Model, inferlet
+
+@inferlet
+async def main(name: str) -> None:
+    context = Model.default().context()
+    context.fill("Once upon a time")
+    await context.save(name)
+"""
+
+
+async def test_the_operator_sees_what_tenants_save(engine: FakeEngine) -> None:
+    """By tenant and name, with size; what is deleted is gone, and what is not there is an error."""
+    async with tartlet.Host(engine=engine) as host:
+        await host.run(SAVE, {"name": "one"})
+        await host.run(SAVE, {"name": "two"}, tenant="other")
+
+        assert [saved.name for saved in await host.saved_contexts()] == ["one"]
+        (saved,) = await host.saved_contexts("other")
+        assert (saved.name, saved.num_tokens, saved.model) == ("two", 16, "fake")
+        await host.delete_saved("other", "two")
+        assert await host.saved_contexts("other") == []
+        with pytest.raises(tartlet.ConfigError, match="no saved context 'one'") as caught:
+            await host.delete_saved("other", "one")
+        assert caught.value.code == "not_found"
 
 
 async def test_limits_of_another_type(engine: FakeEngine) -> None:

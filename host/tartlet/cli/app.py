@@ -17,6 +17,7 @@ from tartlet.cli.errors import reporting
 from tartlet.cli.models import models_app
 from tartlet.cli.new import new
 from tartlet.cli.run import run
+from tartlet.cli.saved import saved_app
 
 app = typer.Typer(
     name="tartlet",
@@ -30,6 +31,7 @@ app = typer.Typer(
 for command in (run, build, check, new):
     app.command()(reporting(command))
 app.add_typer(models_app, name="models")
+app.add_typer(saved_app, name="saved")
 app.command()(reporting(doctor))
 
 

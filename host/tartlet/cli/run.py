@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tartlet.arguments import checked_tenant
 from tartlet.cli.arguments import parse_adapters, parse_input, parse_limits
 from tartlet.cli.interrupts import cancelling, ending_the_process
 from tartlet.errors import ProgramError
-from tartlet.limits import Limits
 
 if TYPE_CHECKING:
     from tartlet.cli.run_views import RunView
@@ -47,6 +47,9 @@ def run(
     quantize: Annotated[str, typer.Option(help="Format of the weights in memory: int8, int4 or none.")] = "none",
     threads: Annotated[int | None, typer.Option(help="CPU threads of the model; all cores if not given.")] = None,
     kv_pages: Annotated[int | None, typer.Option(help="Pages of the KV pool; by memory if not given.")] = None,
+    swap_bytes: Annotated[
+        int | None, typer.Option(help="Memory for pages that must leave the KV pool; by memory if not given.")
+    ] = None,
     prefix_cache: Annotated[
         bool, typer.Option(help="Keep computed pages for prompts that begin with the same tokens.")
     ] = True,
@@ -62,6 +65,7 @@ def run(
             help="Fixes Python's `random` and the sampling; not uuid, secrets, os.urandom.", min=0, max=(1 << 64) - 1
         ),
     ] = None,
+    tenant: Annotated[str, typer.Option(help="On whose behalf it runs: whose saved contexts it sees.")] = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines, the result last.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show debug and trace log lines, too.")] = False,
@@ -70,6 +74,7 @@ def run(
     value = parse_input(input_text, arguments or [])
     limits = parse_limits(limit or [])
     adapters = parse_adapters(adapter or [])
+    checked_tenant(tenant)
     from tartlet.cli.progress_bars import ProgressBars
     from tartlet.cli.run_views import JsonView, TerminalView
     from tartlet.host import Host
@@ -89,12 +94,13 @@ def run(
                 quantize=quantize,
                 threads=threads,
                 kv_pages=kv_pages,
+                swap_bytes=swap_bytes,
                 prefix_cache=prefix_cache,
                 adapters=adapters,
                 progress=progress,
             )
             with ending_the_process(give_up):
-                asyncio.run(_run(host, program, value, limits, seed, view))
+                asyncio.run(_run(host, program, value, view, limits=limits, seed=seed, tenant=tenant))
         except (Exception, KeyboardInterrupt) as error:
             view.failed(error)
             raise
@@ -126,10 +132,10 @@ def _compile(program: Path, progress: Progress) -> None:
         host.load(program)
 
 
-async def _run(host: Host, program: Path, value: Any, limits: Limits, seed: int | None, view: RunView) -> None:
+async def _run(host: Host, program: Path, value: Any, view: RunView, **options: Any) -> None:
     async with host:
         loaded = await host.load(program)
-        run = await host.start(loaded, value, limits=limits, seed=seed)
+        run = await host.start(loaded, value, **options)
         with cancelling(run.cancel):
             async for event in run:
                 view.event(event)

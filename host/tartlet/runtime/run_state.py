@@ -63,6 +63,7 @@ class RunState:
         run_id: The public id.
         inferlet: The program's name.
         tenant: On whose behalf it runs.
+        weight: The tenant's, from now on.
         limits: What it may use.
         seed: What its random choices come from, 0 <= seed < 2**64.
         program: For a language runner: the JSON that `source.program` gives.
@@ -77,6 +78,7 @@ class RunState:
         run_id: str,
         inferlet: str,
         tenant: str,
+        weight: float = 1.0,
         limits: Limits,
         seed: int,
         program: str | None,
@@ -88,6 +90,7 @@ class RunState:
         self.engine_id = self.link.new_id()
         self.inferlet = inferlet
         self.tenant = tenant
+        self._weight = weight
         self.limits = limits
         self.seed = seed
         self._program = program
@@ -141,7 +144,8 @@ class RunState:
             host_calls=limits.max_host_calls,
         )
         self.link.register(self.engine_id, self)
-        self.link.submit(OpenRun(self.engine_id, self.tenant, limits.max_tokens, limits.max_kv_pages))
+        run = OpenRun(self.engine_id, self.tenant, limits.max_tokens, limits.max_kv_pages, self._weight)
+        self.link.submit(run)
         if limits.max_wall_ms is not None:
             deadline_ns = self.counters.started_ns + limits.max_wall_ms * 1_000_000
             self._wall_timer = self.services.executor.at(deadline_ns, self._exceed_wall_time)

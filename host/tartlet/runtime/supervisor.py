@@ -14,11 +14,12 @@ from tartlet.runtime.prefixes import Prefixes
 from tartlet.runtime.program import Program
 from tartlet.runtime.run_state import RunState, Services
 from tartlet.runtime.spares import Spares
+from tartlet.runtime.tenant_requests import TenantRequests
 from tartlet.wasm.executor import Executor
 from tartlet.wasm.fiber import Fiber
 from tartlet.wasm.linker import LinkedComponent
 from tartlet.wasm.wasm_engine import WasmEngine
-from tartlet_engine.api import EngineClient, EngineError
+from tartlet_engine.api import Command, EngineClient, EngineError, Event, OpenRun
 
 _NUM_WORKERS = 2
 
@@ -55,6 +56,7 @@ class Supervisor:
         self._workers = ThreadPoolExecutor(_NUM_WORKERS, thread_name_prefix="tartlet-worker")
         self.services = Services(self.executor, link, self._workers)
         self._prefixes = Prefixes(link)
+        self._requests = TenantRequests(link)
         self._runs: set[RunState] = set()  # on the executor's thread
         self._num_started = 0
         self._spares: Spares | None = None
@@ -94,8 +96,34 @@ class Supervisor:
                 self.executor.post(lambda: self._publish_prefix(token_ids, adapter, future))
         return future
 
+    def ask(self, tenant: str, weight: float, command: Callable[[int, int], Command]) -> Future[Event]:
+        """Let the engine carry out one command on behalf of a tenant; the future's result is its answer.
+
+        Args:
+            tenant: Whose.
+            weight: The tenant's, which stays as it is.
+            command: Makes the command, out of an operation's id and a run's.
+        """
+        future: Future[Event] = Future()
+        link = self.services.link
+        run, operation_id = OpenRun(link.new_id(), tenant, weight=weight), link.new_id()
+
+        def begin() -> None:
+            if self._stopped is not None:
+                future.set_exception(self._stopped)
+            else:
+                self._requests.begin(run, operation_id, command(operation_id, run.run_id), future)
+
+        with self._closing_lock:
+            if self._is_closing:
+                future.set_exception(_closing())
+            else:
+                self.executor.post(begin)
+        return future
+
     def unpublish_prefix(self, prefix_id: int) -> None:
-        """Let go of a prefix. No effect if there is none of this number."""
+        """Let go of a prefix. Raises ConfigError if there is none of this number."""
+        self._prefixes.give_up(prefix_id)
         self.executor.post(lambda: self._prefixes.unpublish(prefix_id))
 
     def call_export(self, linked: LinkedComponent, export: str, args: tuple[Any, ...], **options: Any) -> Future[Any]:
@@ -159,6 +187,7 @@ class Supervisor:
         """The engine is gone, and with it everything that the runs wait for."""
         self._stopped = EngineStoppedError(error.message, hint=error.hint)
         self._prefixes.stop(self._stopped)
+        self._requests.close(self._stopped)
         for run in list(self._runs):
             run.end(self._stopped)
 
@@ -166,6 +195,7 @@ class Supervisor:
         if self._spares is not None:
             self._spares.close()
         self._prefixes.close()
+        self._requests.close(_closing())
         for run in list(self._runs):
             run.end(_closing())
 

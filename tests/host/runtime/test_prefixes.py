@@ -51,7 +51,8 @@ def test_published_and_unpublished(real: EngineClient) -> None:
         real.check_integrity()
         assert host.stats().engine.pages_held == 2
         host.unpublish_prefix(number)
-        host.unpublish_prefix(number)
+        with pytest.raises(tartlet.ConfigError, match=f"no prefix of the number {number}"):
+            host.unpublish_prefix(number)
         host.publish_prefix("A text of the operator, long enough for a page.", role="system")
         assert host.stats().engine.pages_held > 0
     real.check_integrity()
@@ -67,6 +68,8 @@ def test_published_and_unpublished(real: EngineClient) -> None:
         (["a"], None, "token ids"),
         (range(16), "system", "role"),
         (5, None, "token ids"),
+        (b"x" * 100, None, "got bytes"),
+        (bytearray(100), None, "got bytearray"),
         ("x" * 100, "nobody", "role"),
     ],
 )
