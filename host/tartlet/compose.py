@@ -5,18 +5,14 @@ The imports stand inside the functions, since torch and transformers take second
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tartlet import models, paths
 from tartlet.errors import ConfigError, ModelError
 from tartlet.progress import Progress, silent
 from tartlet_engine.api import EngineClient, EngineConfig, SavedContext
-
-if TYPE_CHECKING:
-    from tartlet_engine.saved_contexts import SavedContexts
 
 
 def start_engine(
@@ -90,28 +86,22 @@ def start_engine(
 def list_saved(tenant: str, folder: Path | None = None) -> list[SavedContext]:
     """Return what contexts of a tenant lie in a folder, by default `paths.saved_folder()`, for any model."""
     from tartlet_engine.save_operations import described
+    from tartlet_engine.saved_contexts import SavedContexts
 
-    with _saved_contexts(folder) as saved:
+    with closing(SavedContexts("", folder or paths.saved_folder())) as saved:
         return [described(entry, saved.now_ms()) for entry in saved.all_of(tenant)]
 
 
 def delete_saved(tenant: str, name: str, folder: Path | None = None) -> None:
     """Delete a tenant's saved context out of a folder. Raises ConfigError, code `not_found`, if it is not there."""
     from tartlet_engine.command_error import CommandError
+    from tartlet_engine.saved_contexts import SavedContexts
 
-    with _saved_contexts(folder) as saved:
+    with closing(SavedContexts("", folder or paths.saved_folder())) as saved:
         try:
             saved.delete(tenant, name)
         except CommandError as error:
             raise ConfigError(error.error.message, hint=error.error.hint, code="not_found") from None
-
-
-@contextmanager
-def _saved_contexts(folder: Path | None) -> Iterator[SavedContexts]:
-    from tartlet_engine.saved_contexts import SavedContexts
-
-    with closing(SavedContexts("", paths.saved_folder() if folder is None else folder.absolute())) as saved:
-        yield saved
 
 
 def convert_gguf(gguf_path: Path, folder: Path, progress: Progress = silent) -> None:
