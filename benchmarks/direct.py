@@ -57,9 +57,9 @@ class SharedEngine:
         """As the client's."""
         return self._client.text(model)
 
-    def submit(self, commands: Sequence[Command]) -> None:
+    def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
         """As the client's."""
-        self._client.submit(commands)
+        self._client.submit(commands, run_id)
 
     def listen(self, listener: Listener | None) -> None:
         """Set the host's listener."""

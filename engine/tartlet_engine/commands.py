@@ -18,10 +18,12 @@ from tartlet_engine.api import (
     ConstrainToMask,
     CreateContext,
     DeleteSaved,
+    Done,
     EngineError,
     ErrorCode,
     EvictContext,
     Failed,
+    Fence,
     FinishReason,
     FlushContext,
     ForkContext,
@@ -83,6 +85,7 @@ class CommandHandler:
         self._handlers: dict[type, Callable[[Any, int], None]] = {
             OpenRun: self._open_run,
             CloseRun: self._close_run,
+            Fence: self._fence,
             CreateContext: self._create,
             AppendTokens: self._append,
             ForkContext: self._fork,
@@ -126,6 +129,11 @@ class CommandHandler:
             self._demands.close_run(account)
             self.matchers.close_run(account)
             self._shares.close_run(account.share)
+
+    def _fence(self, command: Fence, arrived_ns: int) -> None:
+        if command.run_id not in self.accounts:
+            raise CommandError(ErrorCode.NOT_FOUND, f"there is no run {command.run_id}")
+        self._demands.events.append(Done(command.operation_id))
 
     def _create(self, command: CreateContext, arrived_ns: int) -> None:
         account = self.accounts.get(command.run_id)
@@ -207,7 +215,7 @@ def _failed_id(command: Command) -> int:
     match command:
         case Generate():
             return command.generation_id
-        case FlushContext() | EvictContext() | SaveContext() | OpenSaved() | ListSaved() | DeleteSaved():
+        case Fence() | FlushContext() | EvictContext() | SaveContext() | OpenSaved() | ListSaved() | DeleteSaved():
             return command.operation_id
         case ForkContext():
             return command.child_id

@@ -25,6 +25,7 @@ from tartlet_engine.published import PublishedPrefixes
 from tartlet_engine.save_operations import SaveOperations
 from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.scheduler import Scheduler
+from tartlet_engine.side_work import SideWork
 from tartlet_engine.step import Stepper
 from tartlet_engine.swap import SwapSpace
 from tartlet_engine.token_table import TokenTable
@@ -69,6 +70,7 @@ class EngineCore:
         self._contexts = ContextTable(self._pool, info.context_len)
         self._demands = Demands(self._contexts)
         self._shares = FairShares(info.page_size)
+        self._side_work = SideWork(self._contexts, costs)
         self._prefix_cache = PrefixCache(self._pool, info.name) if has_prefix_cache else None
         self._published = PublishedPrefixes(info, self._pool, self._contexts, self._demands, self._prefix_cache)
         self._handler = CommandHandler(info, token_table, self._pool, self._contexts, self._demands, self._shares)
@@ -122,6 +124,12 @@ class EngineCore:
     def handle(self, command: Command, arrived_ns: int) -> None:
         """Carry out a command. Never raises for what the command holds."""
         self._handler.handle(command, arrived_ns)
+
+    def charge(self, tenant: str, seconds: float) -> None:
+        """Charge a tenant for time that its commands took. No effect if it is not known any more."""
+        share = self._shares.tenants.get(tenant)
+        if share is not None:
+            self._side_work.charge(share, seconds)
 
     def step(self) -> None:
         """Carry out one step: of the model if anybody waits for it, and of what concerns saved contexts.

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections import deque
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from tartlet_engine.api import (
     ModelInfo,
     ModelText,
 )
+from tartlet_engine.inbox import Arrival, Inbox
 
 if TYPE_CHECKING:
     from tartlet_engine.core import EngineCore
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("tartlet_engine")
 
 COMMANDS_S = 0.005
-"""Of commands between two steps, if somebody waits for the next: a program can submit more than the engine can do."""
+"""Of commands between two steps, but one command at least: a program can submit more than the engine can do."""
 
 Listener = Callable[[list[Event]], None]
 
@@ -78,7 +79,7 @@ class InProcessEngine:
         self._listener: Listener | None = None
         self._stats = core.stats()
         self._wakeup = threading.Condition()
-        self._inbox: deque[tuple[Command, int]] = deque()  # with the time of arrival, monotonic ns
+        self._inbox = Inbox()  # guarded by the lock of `_wakeup`
         self._errands: list[_IntegrityCheck] = []
         self._is_closing = False
         core.saves.on_result(self._notify)
@@ -97,11 +98,11 @@ class InProcessEngine:
             raise KeyError(model)
         return self._text
 
-    def submit(self, commands: Sequence[Command]) -> None:
-        """Queue commands for the next step. After the end of the engine they are dropped."""
+    def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
+        """Queue commands of one run or of none for the next step. After the end of the engine they are dropped."""
         arrived_ns = time.monotonic_ns()
         with self._wakeup:
-            self._inbox.extend((command, arrived_ns) for command in commands)
+            self._inbox.add(commands, run_id, arrived_ns)
             self._wakeup.notify()
 
     def listen(self, listener: Listener | None) -> None:
@@ -185,13 +186,23 @@ class InProcessEngine:
         return True
 
     def _handle_commands(self, core: EngineCore) -> None:
-        """Carry out commands in order: those that are there, or as many as others who wait for a step can bear."""
-        deadline = time.monotonic() + COMMANDS_S
-        for _ in range(len(self._inbox)):
-            command, arrived_ns = self._inbox.popleft()
-            core.handle(command, arrived_ns)
-            if core.has_work and time.monotonic() > deadline:
-                return
+        """Carry out commands, by turns between runs: those that are there, or as many as there is time for."""
+        seconds: defaultdict[str, float] = defaultdict(float)  # by tenant
+        began = before = time.monotonic()
+        while (arrival := self._next_command()) is not None:
+            core.handle(arrival.command, arrival.arrived_ns)
+            now = time.monotonic()
+            if arrival.tenant is not None:
+                seconds[arrival.tenant] += now - before
+            if now - began >= COMMANDS_S:
+                break
+            before = now
+        for tenant, spent in seconds.items():
+            core.charge(tenant, spent)
+
+    def _next_command(self) -> Arrival | None:
+        with self._wakeup:
+            return self._inbox.take() if self._inbox else None
 
     def _notify(self) -> None:
         """Wake the thread: there is a result to take up."""

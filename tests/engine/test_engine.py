@@ -16,9 +16,12 @@ from tartlet_engine.api import (
     Chunk,
     CloseRun,
     CreateContext,
+    Done,
     EngineClient,
     EngineConfig,
     Event,
+    Failed,
+    Fence,
     Finished,
     FinishReason,
     FreeContext,
@@ -165,6 +168,56 @@ def test_a_flood_of_commands_does_not_hold_up_tokens(client: EngineClient, monke
 
     assert finished == [3, 5]
     assert client.stats().contexts == 2
+
+
+def test_a_neighbours_commands_do_not_wait_behind_a_storm(
+    client: EngineClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one run has submitted hundreds of commands, another one's take turns with them, one for one."""
+    monkeypatch.setattr("tartlet_engine.engine.COMMANDS_S", 0.0)
+    events = listen(client)
+    # A generation that runs: then one command is carried out between two steps, each of which gives it a token.
+    client.submit([OpenRun(1, "storm"), CreateContext(2, 1), AppendTokens(2, PROMPT), greedy(3, 2)], 1)
+    next_event(events, Chunk)
+    storm = [FreeContext(10_000 + number) for number in range(1000)]
+    client.submit([*storm, CancelGeneration(3)], 1)
+    client.submit([OpenRun(4, "calm"), CreateContext(5, 4), AppendTokens(5, PROMPT), greedy(6, 5, max_tokens=1)], 4)
+    num_tokens = 0
+    while not isinstance(event := events.get(timeout=60), Finished):
+        num_tokens += isinstance(event, Chunk) and event.generation_id == 3
+
+    assert event.generation_id == 6
+    assert num_tokens < 50
+    assert next_event(events, Finished).generation_id == 3
+    client.check_integrity()
+
+
+def test_a_run_that_is_closed_needs_no_time_for_what_it_asked(
+    client: EngineClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands that wait are dropped with their run, and what it held is given back."""
+    monkeypatch.setattr("tartlet_engine.engine.COMMANDS_S", 0.0)
+    events = listen(client)
+    client.submit([OpenRun(1), CreateContext(2, 1), AppendTokens(2, PROMPT), greedy(3, 2)], 1)
+    next_event(events, Chunk)
+    num_steps = client.stats().steps
+    client.submit([CreateContext(10_000 + number, 1) for number in range(1000)], 1)
+    client.submit([CloseRun(1)], 1)
+    client.check_integrity()  # comes after all that was submitted before it
+
+    assert client.stats().steps < num_steps + 100
+    assert (client.stats().contexts, client.stats().pages_held, client.stats().runs) == (0, 0, 0)
+
+
+def test_a_fence_comes_after_what_was_submitted_before(client: EngineClient) -> None:
+    """It is answered when the run's commands have been carried out; of an unknown run it fails."""
+    events = listen(client)
+    client.submit([OpenRun(1), CreateContext(2, 1), AppendTokens(2, PROMPT), Fence(3, 1)], 1)
+    assert next_event(events, Done).operation_id == 3
+    assert client.stats().contexts == 1
+
+    client.submit([Fence(4, 9)])
+    assert next_event(events, Failed).failed_id == 4
 
 
 def test_models_and_text(client: EngineClient) -> None:

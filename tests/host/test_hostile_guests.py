@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,9 @@ import pytest
 
 import tartlet
 from tartlet import Limits, Output, sync
+from tartlet.runtime.pacing import MAX_WINDOWS, WINDOW
 from tartlet.testing import FakeEngine
+from tartlet_engine.api import Command, Fence, OpenRun
 
 pytestmark = pytest.mark.runner
 
@@ -147,6 +149,71 @@ def test_hostile_python(busy: Any, name: str) -> None:
     assert error.code == code, error
     if code == "guest_error" and name not in ("deadlock", "exit", "result that is not JSON"):
         assert 'File "main.py", line' in str(error)
+
+
+class StuckEngine(FakeEngine):
+    """Carries out nothing of the runs that are begun while it is stuck."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.is_stuck = False
+        self.stuck: list[tuple[int, Command]] = []
+        self._stuck_runs: set[int | None] = set()
+
+    def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
+        if self.is_stuck and any(isinstance(command, OpenRun) for command in commands):
+            self._stuck_runs.add(run_id)
+        if run_id in self._stuck_runs:
+            assert run_id is not None
+            self.stuck += [(run_id, command) for command in commands]
+        else:
+            super().submit(commands, run_id)
+
+    def go_on(self) -> None:
+        """Carry out what has come so far."""
+        stuck, self.stuck = self.stuck, []
+        for run_id, command in stuck:
+            super().submit([command], run_id)
+
+
+FLOODS = {
+    "forks": "context.fork().close()",
+    "fills": "context.fill('x' * 4000); context.truncate(0)",
+    "contexts": "hoard.append(context.fork())",
+}
+
+
+@pytest.mark.parametrize("name", FLOODS)
+def test_commands_that_come_faster_than_the_engine_does_them(name: str) -> None:
+    """The program is held: what waits for the engine is bounded, and goes on as the engine does; others go on."""
+    engine = StuckEngine(lambda prompt: "y" * 10**7, token_delay_s=0.001, context_len=10**6, num_pages=10**6)
+    body = f"hoard = []; context = Model.default().context(); context.fill('x')\n    while True: {FLOODS[name]}"
+    with sync.Host(engine=engine) as host:
+        good = host.start(NEIGHBOUR)
+        next(good)
+        engine.is_stuck = True
+        run = host.start(f"{HEAD}    {body}\n", limits=replace(LIMITS, max_cpu_ms=60_000, max_handles=None))
+        for _ in range(3):
+            # The last command of a run that is held is a fence.
+            while num_fences(engine) < MAX_WINDOWS or not isinstance(engine.stuck[-1][1], Fence):
+                assert isinstance(next(good), Output)
+            before = list(engine.stuck)
+            for _ in range(20):
+                assert isinstance(next(good), Output)
+            assert engine.stuck == before
+            assert len(before) <= MAX_WINDOWS * (WINDOW + 10)
+            engine.go_on()
+        run.cancel()
+        with pytest.raises(tartlet.RunCancelledError):
+            run.result()
+        engine.go_on()
+        good.cancel()
+    engine.check_integrity()
+    engine.close()
+
+
+def num_fences(engine: StuckEngine) -> int:
+    return sum(isinstance(command, Fence) for _, command in engine.stuck)
 
 
 def test_the_neighbours_tokens_come_while_one_spins(busy: Any, component: Any) -> None:

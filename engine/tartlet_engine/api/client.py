@@ -78,8 +78,12 @@ class EngineClient(Protocol):
         """The text side of a model. Raises KeyError for a name that is not loaded."""
         ...
 
-    def submit(self, commands: Sequence[Command]) -> None:
-        """Queues commands for the next step, in order."""
+    def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
+        """Queues commands of one run for the next step, in order; None: of no run in particular.
+
+        Runs take turns, so that how much one submits does not hold up the others. All commands of a run must come with
+        its id, or all of them without; those without come before those with one.
+        """
         ...
 
     def listen(self, listener: Callable[[list[Event]], None] | None) -> None:

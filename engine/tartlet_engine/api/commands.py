@@ -1,9 +1,10 @@
 """What the program side asks of the engine.
 
-Ids (runs, contexts, generations, operations) are numbers that the client chooses and never uses twice. Commands are
-carried out in the order submitted. A command never fails with an exception: what goes wrong comes back as a `Failed`
-event that names the context's, generation's or operation's id. Like events, commands are msgspec structs, so that the
-same messages can cross a socket; the in-process client hands them over as they are.
+Ids (runs, contexts, generations, operations) are numbers that the client chooses and never uses twice. Commands of one
+run are carried out in the order submitted; between runs there is no order (`EngineClient.submit`). A command never
+fails with an exception: what goes wrong comes back as a `Failed` event that names the context's, generation's or
+operation's id. Like events, commands are msgspec structs, so that the same messages can cross a socket; the in-process
+client hands them over as they are.
 """
 
 from __future__ import annotations
@@ -25,8 +26,22 @@ class OpenRun(msgspec.Struct, frozen=True, tag=True):
 
 
 class CloseRun(msgspec.Struct, frozen=True, tag=True):
-    """Cancels and frees everything that the run holds. No event about it follows."""
+    """Cancels and frees everything that the run holds, and drops its commands that have not been carried out.
 
+    No event about the run follows.
+    """
+
+    run_id: int
+
+
+class Fence(msgspec.Struct, frozen=True, tag=True):
+    """Asks how far the engine is with a run's commands, so that no more are sent than it can do.
+
+    Answered by `Done` with the operation's id, once all of the run's commands before it have been carried out: what
+    they have begun need not be done.
+    """
+
+    operation_id: int
     run_id: int
 
 
@@ -164,6 +179,7 @@ class UnpublishPrefix(msgspec.Struct, frozen=True, tag=True):
 Command = (
     OpenRun
     | CloseRun
+    | Fence
     | CreateContext
     | AppendTokens
     | ForkContext

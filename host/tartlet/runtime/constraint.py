@@ -32,7 +32,7 @@ class ConstraintState:
         self._is_compiled = False
         self._error: EngineError | None = None
         run.link.register(self._engine_id, self)
-        run.link.submit(CompileConstraint(self._engine_id, run.engine_id, kind, text))
+        run.submit(CompileConstraint(self._engine_id, run.engine_id, kind, text))
 
     def engine_id_for(self, model: ModelHandle) -> int:
         """The engine's id, for a generation of that model. Raises a refusal if it cannot be followed."""
@@ -58,4 +58,4 @@ class ConstraintState:
         """Free it; generations that follow it go on."""
         self.run.link.unregister(self._engine_id)
         self.run.events.drop(self.event)
-        self.run.link.submit(FreeConstraint(self._engine_id, self.run.engine_id))
+        self.run.submit(FreeConstraint(self._engine_id, self.run.engine_id))

@@ -53,7 +53,7 @@ class ContextState:
     def create(cls, run: RunState, model: ModelHandle, adapter: str | None = None) -> ContextState:
         """An empty context, whose tokens are computed with an adapter of the model or without."""
         context = cls(run, model)
-        run.link.submit(CreateContext(context.context_id, run.engine_id, adapter))
+        run.submit(CreateContext(context.context_id, run.engine_id, adapter))
         return context
 
     @classmethod
@@ -104,7 +104,7 @@ class ContextState:
                 "Fill less, truncate the context, or begin a new one with a summary.",
             )
         self.tokens.extend(token_ids)
-        self.run.link.submit(AppendTokens(self.context_id, tuple(token_ids)))
+        self.run.submit(AppendTokens(self.context_id, tuple(token_ids)))
 
     def append_text(self, token_ids: Sequence[int]) -> None:
         """Append tokens that are no chat message."""
@@ -148,7 +148,7 @@ class ContextState:
         child._num_inherited = self.length
         child.chat = self.chat.copy(self.length)
         child._gaps = self._gaps.copy()
-        self.run.link.submit(ForkContext(self.context_id, child.context_id, self.length))
+        self.run.submit(ForkContext(self.context_id, child.context_id, self.length))
         self.run.counters.forks += 1
         return child
 
@@ -160,7 +160,7 @@ class ContextState:
             del self.tokens[length:]
             self.chat.truncate(length)
             self._gaps = [gap for gap in self._gaps if gap[0] < length]
-            self.run.link.submit(TruncateContext(self.context_id, length))
+            self.run.submit(TruncateContext(self.context_id, length))
 
     def check_evictable(self, start: int, end: int) -> None:
         """Raise a refusal unless those tokens can be evicted."""
@@ -219,7 +219,7 @@ class ContextState:
 
     def _free(self) -> None:
         self.run.link.unregister(self.context_id)
-        self.run.link.submit(FreeContext(self.context_id))
+        self.run.submit(FreeContext(self.context_id))
         for flush in self.flushes:
             flush.give_up()
         self.flushes.clear()

@@ -92,7 +92,7 @@ class EngineLink:
         self._on_stop = on_stop
         self._targets: dict[int, Target] = {}
         self._quiet_until_ns: dict[int, int] = {}  # by generation: when its chunks begin to matter again
-        self._outbox: list[Command] = []
+        self._outbox: dict[int | None, list[Command]] = {}  # by run
         self._ids_by_run: defaultdict[Run, set[int]] = defaultdict(set)
         self._inbox: deque[_Batch] = deque()  # filled on the engine's thread
         self._is_delivery_posted = False
@@ -103,17 +103,17 @@ class EngineLink:
         """An id that no engine has heard. From any thread."""
         return next(_ids)
 
-    def submit(self, command: Command) -> None:
-        """Send a command at the end of this turn."""
+    def submit(self, command: Command, run_id: int | None) -> None:
+        """Send a command of a run, or of none, at the end of this turn. Runs send theirs by `RunState.submit`."""
         if not self._outbox:
             self._executor.post(self.flush)
-        self._outbox.append(command)
+        self._outbox.setdefault(run_id, []).append(command)
 
     def flush(self) -> None:
         """Send what has been submitted."""
-        if self._outbox:
-            commands, self._outbox = self._outbox, []
-            self.client.submit(commands)
+        outbox, self._outbox = self._outbox, {}
+        for run_id, commands in outbox.items():
+            self.client.submit(commands, run_id)
 
     def close(self) -> None:
         """Send what is left, and stop listening."""

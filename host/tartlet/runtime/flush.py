@@ -20,7 +20,7 @@ class FlushOperation:
         self._operation_id = self.run.link.new_id()
         context.flushes.add(self)
         self.run.link.register(self._operation_id, self)
-        self.run.link.submit(command(context.context_id, self._operation_id))
+        self.run.submit(command(context.context_id, self._operation_id))
 
     def handle(self, event: Event, at_ns: int) -> None:
         """Take in that it is done, or has failed."""

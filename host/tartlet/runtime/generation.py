@@ -70,9 +70,7 @@ class GenerationState:
         context.generation = self
         self.run.counters.begin_generation(context.length)
         self.run.link.register(self._generation_id, self, quiet_until_ns=self._due_ns)
-        self.run.link.submit(
-            Generate(self._generation_id, context.context_id, sampling, stop, num_logprobs, constraint_id)
-        )
+        self.run.submit(Generate(self._generation_id, context.context_id, sampling, stop, num_logprobs, constraint_id))
 
     def handle(self, event: Event, at_ns: int) -> None:
         """Take in what the engine says of it."""
@@ -104,7 +102,7 @@ class GenerationState:
         """End it at the next step. No effect if it has ended."""
         if not self._has_ended and not self.is_cancelled:
             self.is_cancelled = True
-            self.run.link.submit(CancelGeneration(self._generation_id))
+            self.run.submit(CancelGeneration(self._generation_id))
 
     def drop(self) -> None:
         """Cancel it; what still comes is only appended to the context."""

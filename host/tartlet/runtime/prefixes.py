@@ -44,7 +44,7 @@ class Prefixes:
         self._published[publication.prefix_id] = publication
         self._known.add(publication.prefix_id)
         self._link.register(publication.prefix_id, publication)
-        self._link.submit(PublishPrefix(publication.prefix_id, tuple(token_ids), adapter))
+        self._link.submit(PublishPrefix(publication.prefix_id, tuple(token_ids), adapter), None)
 
     def give_up(self, prefix_id: int) -> None:
         """Take note that `unpublish` follows. From any thread. Raises ConfigError if there is none of this number."""
@@ -58,7 +58,7 @@ class Prefixes:
         """Let go of a prefix. No effect if it is none of these."""
         self._known.discard(prefix_id)
         if prefix_id in self._published:
-            self._link.submit(UnpublishPrefix(prefix_id))
+            self._link.submit(UnpublishPrefix(prefix_id), None)
             self.end(prefix_id, RunCancelledError("the prefix was unpublished before it was computed"))
 
     def forget(self, prefix_id: int) -> None:

@@ -19,11 +19,12 @@ from tartlet.runtime.engine_link import EngineLink
 from tartlet.runtime.event_table import EventTable, Timer
 from tartlet.runtime.handles import HandleTable
 from tartlet.runtime.outcome import read_outcome
+from tartlet.runtime.pacing import Pacing
 from tartlet.runtime.variables import Variables
 from tartlet.wasm.executor import Executor
 from tartlet.wasm.fiber import Fiber, FiberLimits, Status
 from tartlet.wasm.host_function import SUSPEND, Err
-from tartlet_engine.api import CloseRun, Event, LimitReached, OpenRun
+from tartlet_engine.api import CloseRun, Command, Event, LimitReached, OpenRun
 
 T = TypeVar("T")
 
@@ -99,6 +100,7 @@ class RunState:
         self.events = EventTable(self.handles, services.executor, self.complete)
         self.variables = Variables(self.events, limits, self.tell_variable)
         self._random = random.Random(seed)
+        self._pacing = Pacing(self.link, self)
         self._channel = channel
         self._on_finish = on_finish
         self._fiber: Fiber | None = None
@@ -145,7 +147,7 @@ class RunState:
         )
         self.link.register(self.engine_id, self)
         run = OpenRun(self.engine_id, self.tenant, limits.max_tokens, limits.max_kv_pages, self._weight)
-        self.link.submit(run)
+        self.submit(run)
         if limits.max_wall_ms is not None:
             deadline_ns = self.counters.started_ns + limits.max_wall_ms * 1_000_000
             self._wall_timer = self.services.executor.at(deadline_ns, self._exceed_wall_time)
@@ -169,7 +171,7 @@ class RunState:
             self._wall_timer.cancel()
         if self._fiber is not None:
             self.link.catch_up()
-            self.link.submit(CloseRun(self.engine_id))
+            self.link.submit(CloseRun(self.engine_id), self.engine_id)
             self.link.flush()  # before the caller hears of the end
         self.events.clear()
         self.link.unregister_run(self)
@@ -178,6 +180,25 @@ class RunState:
         self.counters.ended_ns = time.monotonic_ns()
         self._on_finish(self)
         self._channel.close(self.usage, outcome)
+
+    # ---- The engine ----
+
+    def submit(self, command: Command) -> None:
+        """Send the engine a command of this run at the end of this turn.
+
+        The program is held after this host call if the engine has too many that it has not carried out.
+        """
+        self._pacing.submit(command)
+
+    def hold(self) -> None:
+        """Let the program not go on after the host call that it is in."""
+        if self._fiber is not None:
+            self._fiber.hold()
+
+    def release(self) -> None:
+        """Let a program go on that was held."""
+        if self._fiber is not None:
+            self._fiber.release()
 
     # ---- The suspended host call ----
 

@@ -45,7 +45,7 @@ class SaveOperation:
         self.event = self.run.events.add()
         self._operation_id = self.run.link.new_id()
         self.run.link.register(self._operation_id, self)
-        self.run.link.submit(
+        self.run.submit(
             SaveContext(
                 context_id=context.context_id,
                 operation_id=self._operation_id,
@@ -72,7 +72,7 @@ class OpeningState:
         self._context: ContextState | None = ContextState.opened(run, model)
         self._operation_id = run.link.new_id()
         run.link.register(self._operation_id, self)
-        run.link.submit(OpenSaved(self._operation_id, run.engine_id, self._context.context_id, name))
+        run.submit(OpenSaved(self._operation_id, run.engine_id, self._context.context_id, name))
 
     def take(self) -> ContextState:
         """The context. Raises a refusal: why there is none."""
@@ -126,7 +126,7 @@ class SuspendedCall:
         self._result = result
         self._operation_id = run.link.new_id()
         run.link.register(self._operation_id, self)
-        run.link.submit(command(self._operation_id))
+        run.submit(command(self._operation_id))
 
     def handle(self, event: Event, at_ns: int) -> None:
         """Complete the call."""

@@ -30,8 +30,8 @@ class TenantRequests:
         self._requests.add(request)
         self._link.register(run.run_id, request)
         self._link.register(operation_id, request)
-        self._link.submit(run)
-        self._link.submit(command)
+        self._link.submit(run, run.run_id)
+        self._link.submit(command, run.run_id)
 
     def close(self, error: TartletError) -> None:
         """Give up all that have not been answered."""
@@ -41,7 +41,7 @@ class TenantRequests:
     def _end(self, request: _Request) -> None:
         self._requests.discard(request)
         self._link.unregister_run(request)
-        self._link.submit(CloseRun(request.run_id))
+        self._link.submit(CloseRun(request.run_id), request.run_id)
 
 
 class _Request:

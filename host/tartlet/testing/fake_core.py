@@ -16,6 +16,7 @@ from tartlet_engine.api import (
     EngineError,
     EngineStats,
     Event,
+    Fence,
     ModelInfo,
     OpenRun,
     PublishPrefix,
@@ -37,6 +38,7 @@ class FakeCore:
         self._handlers: dict[type, Callable[[Any], None]] = {
             OpenRun: self._open_run,
             CloseRun: self._close_run,
+            Fence: self._fence,
             PublishPrefix: self._publish,
             UnpublishPrefix: lambda command: None,
             **FakeContextCommands(self._state).handlers,
@@ -84,6 +86,9 @@ class FakeCore:
             self._state.free(context.context_id)
         del self._state.runs[run_id], self._state.num_generated[run_id]
         self._state.constraints.close_run(run_id)
+
+    def _fence(self, command: Fence) -> None:
+        self._state.answer(command.operation_id)
 
     def _publish(self, command: PublishPrefix) -> None:
         """There is no prefix cache, but nothing depends on one."""

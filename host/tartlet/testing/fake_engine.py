@@ -99,8 +99,8 @@ class FakeEngine:
             raise KeyError(model)
         return self._text
 
-    def submit(self, commands: Sequence[Command]) -> None:
-        """Queue commands for the next step, in order."""
+    def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
+        """Queue commands for the next step, in order, whichever run they are of."""
         with self._lock:
             self._queue.extend(commands)
             self._lock.notify()

@@ -62,8 +62,11 @@ def host_function_callback(
                 value = err
             if value is SUSPEND:
                 continuation[1] = fiber.suspend(results, lower)
-            elif lower is not None:
-                lower(results, 0, value, context)
+            else:
+                if lower is not None:
+                    lower(results, 0, value, context)
+                if fiber.is_held and fiber.end_error is None:
+                    continuation[1] = fiber.suspend_held()
             if fiber.end_error is not None:  # it ended itself
                 error[0] = new_error(fiber.end_error.code)
         except BaseException as problem:

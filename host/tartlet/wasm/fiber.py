@@ -84,6 +84,8 @@ class Fiber:
         self.end_error: TartletError | None = None  # set: the guest must not go on
         self.cpu_ns = 0  # of all turns that are over, with what the executor did to give them
         self.num_host_calls = 0
+        self.is_held = False  # it does not go on after a host call
+        self._is_complete = False  # suspended only because it is held: the call has its result
         self._flag = ffi.new("char[2]")  # what the continuation looks at: "" pending, "\x01" ready
         self._flag_address = int(ffi.cast("uintptr_t", self._flag))
         self._results: Words = None  # of the host call in which it is suspended
@@ -138,9 +140,11 @@ class Fiber:
         """
         if self.end_error is not None or self.status is _ENDED:
             return
-        if self.status is not _SUSPENDED:
+        if self.status is not _SUSPENDED or self._is_complete:
             raise RuntimeError(f"a fiber that is {self.status.value} cannot be resumed")
         assert self._instance is not None
+        if self._timer is not None:
+            self._cancel_timer()
         if self._lower is not None:
             try:
                 self._lower(self._results, 0, value, self._instance.context)
@@ -148,7 +152,20 @@ class Fiber:
                 self._reset_results()
                 self.end(internal_error("the result of a host function", problem))
                 return
-        self._wake()
+        if self.is_held:
+            self._is_complete = True
+        else:
+            self._wake()
+
+    def hold(self) -> None:
+        """Let the fiber not go on after the host call that it is in, or the next one, until `release`."""
+        self.is_held = True
+
+    def release(self) -> None:
+        """Let a fiber that was held go on."""
+        self.is_held = False
+        if self._is_complete and self.status is _SUSPENDED:
+            self._wake()
 
     def resume_error(self, err: Err) -> None:
         """Complete the host call in which the fiber is suspended with its err case."""
@@ -198,6 +215,11 @@ class Fiber:
         self.status = _SUSPENDED
         return self._flag_address
 
+    def suspend_held(self) -> int:
+        """Leave the guest in its host call, which has its result, until `release`. Returns as `suspend`."""
+        self._is_complete = True
+        return self.suspend(None, None)
+
     def refuse_host_call(self) -> NoReturn:
         """End the fiber at a host call: it has been killed, or has made too many of them."""
         if self.end_error is not None:
@@ -241,6 +263,7 @@ class Fiber:
         if self._timer is not None:
             self._cancel_timer()
         self._results = None
+        self._is_complete = False
         self._flag[0] = b"\x01"
         self.status = _QUEUED
         self.executor.wake(self)

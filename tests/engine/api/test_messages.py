@@ -14,6 +14,7 @@ COMMANDS = [
     api.OpenRun(1),
     api.OpenRun(1, "acme", 100, 7, 2.5),
     api.CloseRun(1),
+    api.Fence(6, 1),
     api.CreateContext(2, 1),
     api.AppendTokens(2, (1, 2, 3)),
     api.ForkContext(2, 3, 2),

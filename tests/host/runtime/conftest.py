@@ -68,7 +68,7 @@ class Bench:
             program=program,
             on_finish=self.finished.append,
         )
-        self.call(lambda: self.link.submit(OpenRun(run.engine_id)))
+        self.call(lambda: run.submit(OpenRun(run.engine_id)))
         return run
 
 

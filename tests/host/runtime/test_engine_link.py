@@ -21,14 +21,16 @@ class Wire:
 
     def __init__(self) -> None:
         self.batches: list[list[Command]] = []
+        self.runs: list[int | None] = []
         self.posted: list[Callable[[], object]] = []
         self.stops: list[EngineError] = []
         self.say: Any = None
         self.link = EngineLink(cast(EngineClient, self), self, self.stops.append)
 
-    def submit(self, commands: Sequence[Command]) -> None:
-        """Notes a batch of commands."""
+    def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
+        """Notes a batch of commands, and whose they are."""
         self.batches.append(list(commands))
+        self.runs.append(run_id)
 
     def listen(self, listener: Callable[[list[Event]], None] | None) -> None:
         """Notes whom to tell."""
@@ -73,11 +75,11 @@ def chunk(generation_id: int) -> Chunk:
 def test_commands_of_one_turn_leave_together() -> None:
     """What is submitted before the turn is over goes out as one batch, in order."""
     wire = Wire()
-    wire.link.submit(FreeContext(1))
-    wire.link.submit(FreeContext(2))
+    wire.link.submit(FreeContext(1), 7)
+    wire.link.submit(FreeContext(2), 7)
 
     wire.turn()
-    wire.link.submit(FreeContext(3))
+    wire.link.submit(FreeContext(3), 7)
     wire.turn()
 
     assert wire.batches == [[FreeContext(1), FreeContext(2)], [FreeContext(3)]]
@@ -175,10 +177,21 @@ def test_the_end_of_the_engine() -> None:
     assert wire.stops == [error]
 
 
+def test_commands_leave_by_run() -> None:
+    """Each run's commands are a batch of their own, in order; so are those that concern no run."""
+    wire = Wire()
+    for context_id, run_id in ((1, 7), (2, None), (3, 8), (4, 7)):
+        wire.link.submit(FreeContext(context_id), run_id)
+    wire.turn()
+
+    batches = dict(zip(wire.runs, wire.batches, strict=True))
+    assert batches == {7: [FreeContext(1), FreeContext(4)], None: [FreeContext(2)], 8: [FreeContext(3)]}
+
+
 def test_a_closed_link_listens_no_more() -> None:
     """It sends what is left, and gives the listener's place back."""
     wire = Wire()
-    wire.link.submit(FreeContext(1))
+    wire.link.submit(FreeContext(1), 7)
     wire.link.close()
 
     assert wire.batches == [[FreeContext(1)]]

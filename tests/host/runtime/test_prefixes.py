@@ -20,10 +20,10 @@ class SlowEngine(FakeEngine):
         self.held: list[PublishPrefix] = []
         self.unpublished: list[int] = []
 
-    def submit(self, commands: Sequence[Command]) -> None:
+    def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
         self.held += [command for command in commands if isinstance(command, PublishPrefix)]
         self.unpublished += [command.prefix_id for command in commands if isinstance(command, UnpublishPrefix)]
-        super().submit([command for command in commands if not isinstance(command, PublishPrefix)])
+        super().submit([command for command in commands if not isinstance(command, PublishPrefix)], run_id)
 
     def go_on(self) -> None:
         super().submit(self.held)

@@ -19,9 +19,9 @@ class SlowEngine(FakeEngine):
         super().__init__()
         self.held: list[ListSaved] = []
 
-    def submit(self, commands: Sequence[Command]) -> None:
+    def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
         self.held += [command for command in commands if isinstance(command, ListSaved)]
-        super().submit([command for command in commands if not isinstance(command, ListSaved)])
+        super().submit([command for command in commands if not isinstance(command, ListSaved)], run_id)
 
     def go_on(self) -> None:
         super().submit(self.held)

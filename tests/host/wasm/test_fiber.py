@@ -322,6 +322,55 @@ def test_resume_of_a_fiber_that_is_not_suspended(guests: Guests, ops_text: str) 
     end(guests, launched, RunCancelledError("enough"))
 
 
+def test_a_held_fiber_goes_no_further_than_its_host_call(guests: Guests, ops_text: str) -> None:
+    """It has its result when it is released, whether the call answered at once or was resumed meanwhile."""
+
+    def hold(fiber: Fiber, x: int) -> int:
+        fiber.hold()
+        return x + 1
+
+    def hold_and_resume(fiber: Fiber, x: int) -> Any:
+        fiber.hold()
+        return resume_soon(fiber, x + 1)
+
+    for export, functions in (("sum-now", ops(now=hold)), ("sum-later", ops(later=hold_and_resume))):
+        launched = guests.launch(guests.link(ops_text, functions), export, 3)
+        for count in range(1, 4):
+            wait_for_status(launched, Status.SUSPENDED)
+            guests.call(lambda: None)  # what was posted is done, and it is suspended still
+            assert (launched.fiber.status, launched.fiber.num_host_calls) == (Status.SUSPENDED, count)
+            guests.call(launched.fiber.release)
+        assert launched.outcome() == 1 + 2 + 3
+
+
+def test_a_held_fiber_that_waits_goes_on_when_both_are_over(guests: Guests, ops_text: str) -> None:
+    """Releasing one whose call has no result yet does not end that call."""
+    launched = guests.launch(guests.link(ops_text, ops()), "sum-later", 1)
+    wait_for_status(launched, Status.SUSPENDED)
+    guests.call(lambda: (launched.fiber.hold(), launched.fiber.release()))
+    assert launched.fiber.status is Status.SUSPENDED
+    guests.call(lambda: (launched.fiber.hold(), launched.fiber.resume(5)))
+    assert launched.fiber.status is Status.SUSPENDED
+    with pytest.raises(RuntimeError, match="cannot be resumed"):
+        guests.call(lambda: launched.fiber.resume(6))
+    guests.call(launched.fiber.release)
+
+    assert launched.outcome() == 5
+
+
+@pytest.mark.parametrize("export", ["sum-now", "tell-then-spin"])
+def test_kill_while_held(guests: Guests, ops_text: str, export: str) -> None:
+    """Who is held can be killed, in a call with a result and in one without."""
+    functions = ops(now=lambda fiber, x: (fiber.hold(), x)[1], tell=lambda fiber: fiber.hold())
+    launched = guests.launch(guests.link(ops_text, functions), export, *([3] if export == "sum-now" else []))
+    wait_for_status(launched, Status.SUSPENDED)
+    error = RunCancelledError("killed")
+    end(guests, launched, error)
+
+    assert launched.outcome() is error
+    assert launched.fiber.num_host_calls == 1
+
+
 def test_suspend_until(guests: Guests, ops_text: str) -> None:
     """A host call can wait for a point in time."""
 
