@@ -49,11 +49,11 @@ class Admission:
             is_decode: it computes a single token, the one sampled last.
             is_last_resort: nothing else takes part, so all others have to stand back.
         """
-        page_table, before = sequence.page_table, sequence.num_computed
+        page_table, before = sequence.page_table, sequence.num_filled
         try:
             if self._prefix_cache is not None and not is_decode:
                 self._prefix_cache.take(sequence)
-            start = sequence.num_computed
+            start = sequence.num_filled
             end = start + (1 if is_decode else sequence.num_to_compute)
             num_new_pages = page_table.num_new_pages(start, end)
             sequence.account.require_pages(num_new_pages)

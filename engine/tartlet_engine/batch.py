@@ -107,7 +107,7 @@ def order_chunks(chunks: Sequence[Chunk]) -> list[Chunk]:
 def build_batch(
     chunks: Sequence[Chunk], page_copies: Sequence[PageCopy], page_size: int, device: torch.device
 ) -> StepBatch:
-    """Lay out chunks that `order_chunks` has ordered. Logits are wanted where `Chunk.wants_logits` says so."""
+    """Lay out chunks that `order_chunks` has ordered. Logits are wanted where `Chunk.logit_slots` says so."""
     token_ids: list[int] = []
     positions: list[int] = []
     slots: list[int] = []
@@ -122,14 +122,13 @@ def build_batch(
         else:
             num_pages = -(-chunk.end // page_size)
             page_table = torch.tensor(table[:num_pages], device=device)
-            segments.append(PrefillSegment(len(token_ids), chunk.num_tokens, chunk.start, page_table))
-        known_ids = chunk.sequence.token_ids[chunk.start : chunk.end]
-        token_ids.extend(known_ids or [0])  # a token that is computed ahead of being known is on the device already
-        positions.extend(chunk.sequence.positions(chunk.start, chunk.end))
+            tree = _tree_mask(chunk, device)
+            segments.append(PrefillSegment(len(token_ids), chunk.num_tokens, chunk.start, page_table, tree))
+        logit_rows.extend(len(token_ids) + slot - chunk.start for slot in chunk.logit_slots)
+        token_ids.extend(chunk.token_ids)
+        positions.extend(chunk.positions)
         slots.extend(range(chunk.start, chunk.end))
         page_ids.extend(table[slot // page_size] for slot in range(chunk.start, chunk.end))
-        if chunk.wants_logits:
-            logit_rows.append(len(token_ids) - 1)
     return StepBatch(
         token_ids=torch.tensor(token_ids, dtype=torch.int64).to(device),
         positions=torch.tensor(positions, dtype=torch.int64).to(device),
@@ -141,6 +140,14 @@ def build_batch(
         page_copies=tuple(page_copies),
         adapter_spans=tuple(_adapter_spans(chunks)),
     )
+
+
+def _tree_mask(chunk: Chunk, device: torch.device) -> TreeMask | None:
+    """Return what the rows of a chunk see of each other; None if it ends before a tree or there is none."""
+    lookahead = chunk.sequence.lookahead
+    if lookahead is None or lookahead.parents is None or chunk.num_own == chunk.num_tokens:
+        return None
+    return TreeMask(chunk.start, torch.from_numpy(lookahead.visible(chunk.num_own)).to(device))
 
 
 def _adapter_spans(chunks: Sequence[Chunk]) -> list[AdapterSpan]:

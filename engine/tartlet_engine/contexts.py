@@ -125,7 +125,7 @@ class ContextTable:
         self.orphan_followers(sequence, kept_len=max(sequence.num_computed, sequence.target_len))
         if not sequence.has_demand:
             sequence.is_waiting = sequence.is_fresh = False
-            sequence.page_table.truncate(sequence.num_computed)  # pages reserved for what is not computed any more
+            sequence.page_table.truncate(sequence.num_filled)  # pages reserved for what is not computed any more
             self.active.pop(sequence.context_id, None)
 
     def share_with_followers(self, sequence: Sequence) -> None:
@@ -161,7 +161,7 @@ class ContextTable:
                 self._follow(orphan, heir, prefix_lens[orphan.context_id])
 
     def require_idle(self, sequence: Sequence) -> None:
-        """Raise CommandError `unavailable` if a generation runs on the context, or it is not there yet."""
+        """Raise CommandError `unavailable` if something is under way on the context, or it is not there yet."""
         self._require_no_operation(sequence)
         if any(flush.is_exclusive for flush in sequence.flushes):
             message = f"context {sequence.context_id} is busy: tokens are being evicted"
@@ -173,6 +173,9 @@ class ContextTable:
             raise CommandError(
                 ErrorCode.UNAVAILABLE, message, "Wait for the generation, cancel it, or fork the context."
             )
+        if sequence.lookahead is not None:
+            message = f"context {sequence.context_id} is busy: a forward pass on it is neither committed nor discarded"
+            raise CommandError(ErrorCode.UNAVAILABLE, message, "Commit or discard the pass, or fork the context.")
 
     def check_integrity(self, other_page_tables: Iterable[PageTable] = ()) -> None:
         """Raise AssertionError unless every context, page and reference adds up; others hold pages, too."""

@@ -1,4 +1,4 @@
-"""What the program side waits for: generations and flushes. How they begin and how they end. Pure Python.
+"""What the program side waits for: generations, flushes and lookaheads. How they begin and end. Pure Python.
 
 Every ending goes through here, so that each is told of exactly once, and none leaves a sequence behind that nobody
 waits for. Events collect in `events` until the engine delivers them.
@@ -6,13 +6,16 @@ waits for. Events collect in `events` until the engine delivers them.
 
 from __future__ import annotations
 
+import logging
 import time
+from typing import TYPE_CHECKING
 
 from tartlet_engine.accounts import RunAccount, RunLimitError
 from tartlet_engine.api import (
     Chunk,
     Done,
     EngineError,
+    ErrorCode,
     Event,
     Failed,
     Finished,
@@ -21,11 +24,17 @@ from tartlet_engine.api import (
 )
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.generation import Generation
+from tartlet_engine.lookahead import LAST_TOKEN, Lookahead
 from tartlet_engine.sequence import Sequence
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_log = logging.getLogger("tartlet_engine")
 
 
 class Demands:
-    """The generations and flushes of all contexts. Not thread-safe."""
+    """The generations, flushes and lookaheads of all contexts. Not thread-safe."""
 
     def __init__(self, contexts: ContextTable) -> None:
         """Start with none."""
@@ -53,6 +62,37 @@ class Demands:
             elif flush.operation_id is not None:
                 self.events.append(Done(flush.operation_id))
 
+    def look_ahead(self, sequence: Sequence, lookahead: Lookahead) -> None:
+        """Let tokens be computed that follow a context's own, which must have none that are already."""
+        assert sequence.lookahead is None, f"context {sequence.context_id} looks ahead already"
+        if LAST_TOKEN in lookahead.rows:
+            sequence.demand_logits()
+        sequence.lookahead = lookahead
+        self._contexts.activate(sequence)
+        self.complete_lookahead(sequence)
+
+    def hand_over(self, sequence: Sequence, rows: list[int], logits: Tensor) -> None:
+        """Let logits float32[R, V] of rows of a lookahead be taken. What goes wrong with it ends this sequence's."""
+        try:
+            if sequence.lookahead is not None:
+                sequence.lookahead.hand_over(rows, logits)
+        except Exception as error:
+            _log.exception("context=%d rows=%d cannot be taken", sequence.context_id, len(rows))
+            message = f"what was computed cannot be evaluated: {type(error).__name__}: {error}"
+            self.fail(sequence, EngineError(ErrorCode.INTERNAL, message))
+
+    def complete_lookahead(self, sequence: Sequence) -> None:
+        """End what is demanded of a lookahead, if all of it is computed by now."""
+        if (lookahead := sequence.lookahead) is None or lookahead.is_done:
+            return
+        if sequence.logits is not None and (rows := lookahead.rows_between(LAST_TOKEN, LAST_TOKEN + 1)):
+            self.hand_over(sequence, rows, sequence.logits.unsqueeze(0))
+        if sequence.lookahead is lookahead and sequence.link is None and sequence.num_to_compute == 0:
+            lookahead.is_done = True
+            self._contexts.settle(sequence)
+            if lookahead.then is not None:
+                lookahead.then()
+
     def finish(self, generation: Generation, reason: FinishReason, stop_string: str | None = None) -> None:
         """End a generation with `Finished`."""
         usage = generation.usage(time.monotonic_ns())
@@ -75,6 +115,9 @@ class Demands:
         for flush in sequence.flushes:
             if flush.operation_id is not None:
                 self.events.append(Failed(flush.operation_id, error))
+        lookahead = sequence.lookahead
+        if lookahead is not None and not lookahead.is_done and lookahead.operation_id is not None:
+            self.events.append(Failed(lookahead.operation_id, error))
         self.drop(sequence)
 
     def drop(self, sequence: Sequence) -> None:
@@ -82,6 +125,7 @@ class Demands:
         if sequence.generation is not None:
             self._detach(sequence.generation)
         sequence.flushes.clear()
+        sequence.discard()
         self._contexts.settle(sequence)
 
     def stop_run(self, breach: RunLimitError) -> None:
@@ -104,6 +148,7 @@ class Demands:
 
     def _detach(self, generation: Generation) -> None:
         generation.sequence.generation = None
+        generation.sequence.discard()
         del self.generations[generation.generation_id]
 
     def check_integrity(self) -> None:

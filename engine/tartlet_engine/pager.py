@@ -59,7 +59,7 @@ class Pager:
         """
         page_table, page_size = sequence.page_table, self._pool.page_size
         before = self._pool.num_available
-        page_table.truncate(sequence.num_computed)  # pages that nothing has been written to
+        sequence.drop_lookahead()  # what is provisional, and pages that nothing has been written to
         num_pages -= self._pool.num_available - before
         page_ids = [page_id for page_id in page_table.page_ids if not is_swapped(page_id) and page_id not in pinned]
         page_ids = page_ids[max(0, len(page_ids) - num_pages) :] if num_pages > 0 else []
@@ -111,7 +111,7 @@ class Pager:
         The others that hold it, which do not run, get one in the swap space, or drop theirs. Returns whether there were
         any, and the page is the sequence's own now.
         """
-        index = sequence.num_computed // self._pool.page_size
+        index = sequence.num_filled // self._pool.page_size
         if index >= len(sequence.page_table.page_ids) or not self._pool.is_shared(sequence.page_table.page_ids[index]):
             return False
         page_id = sequence.page_table.page_ids[index]

@@ -145,7 +145,7 @@ class RunAhead:
         for chunk in chunks:
             sequence, page_table = chunk.sequence, chunk.sequence.page_table
             generation = sequence.generation
-            is_alone = not (sequence.followers or sequence.flushes or sequence.link)
+            is_alone = not (sequence.followers or sequence.flushes or sequence.link or sequence.lookahead)
             if generation is None or generation.sampling_row.processor is not None or not is_alone:
                 return False
             if generation.matcher is not None:
@@ -165,4 +165,4 @@ class RunAhead:
 
 def _give_back(sequence: Sequence) -> None:
     """Give back the page that was reserved for a token which is not to be computed."""
-    sequence.page_table.truncate(sequence.num_computed)
+    sequence.page_table.truncate(sequence.num_filled)

@@ -104,35 +104,55 @@ class Scheduler:
         """Let a tenant take its next bite. Tells whether there was anything left that it could want."""
         room = self._budget - plan.num_tokens
         bite = max(1, int(BITE * self._budget))
-        if room == 0 or (sequence := turns.choose()) is None:
+        if room <= 0 or (sequence := turns.choose()) is None:
             return False
         num_planned = plan.num_planned.get(sequence, 0)
         if num_planned == 0 and not turns.is_decode and self._admission.is_computed_by_another(sequence):
             turns.skip()
         elif num_planned > 0 or self._admission.admit(plan, sequence, turns.is_decode):
             wanted = 1 if turns.is_decode else sequence.num_to_compute - num_planned
-            num_tokens = min(wanted, room if is_alone and not turns.has_two_lines else min(bite, room))
+            most = room if is_alone and not turns.has_two_lines else min(bite, room)
+            num_tokens = self._chunk_size(plan, sequence, wanted, most)
+            if num_tokens == 0:
+                turns.skip()
+                return True
             self._add(plan, sequence, num_tokens)
             turns.take(num_tokens, step, is_last=num_tokens == wanted)
         else:
             turns.put_back()
         return True
 
+    def _chunk_size(self, plan: StepPlan, sequence: Sequence, wanted: int, most: int) -> int:
+        """Return how many of the tokens that a sequence wants it is given, where `most` may be given of a line.
+
+        A tree is given as a whole: even if that is more than a step should have, but not more than it can; or not yet.
+        """
+        tree_size = 0 if sequence.lookahead is None else sequence.lookahead.tree_size
+        if wanted <= most or tree_size == 0:
+            return min(wanted, most)
+        if wanted > tree_size:
+            return min(wanted - tree_size, most)
+        return wanted if plan.num_tokens + wanted <= self._max_batch_tokens else 0
+
     def _add(self, plan: StepPlan, sequence: Sequence, num_tokens: int) -> None:
         """Let the sequence compute so many tokens, or so many more."""
         if not sequence.is_decoding:
-            self._admission.claim(sequence, sequence.num_computed + plan.num_planned.get(sequence, 0), num_tokens)
+            start = sequence.num_filled + plan.num_planned.get(sequence, 0)
+            num_own = min(num_tokens, len(sequence.token_ids) - start)
+            if num_own > 0:  # nobody else finds what is provisional
+                self._admission.claim(sequence, start, num_own)
         plan.add(sequence, num_tokens)
 
     def _admit_strongest(self, plan: StepPlan, preemption: Preemption, step: int) -> None:
         """Nothing can go on, so let one sequence go on, and all others stand back."""
-        fitting = [s for s in plan.waiting if self._pool.pages_for(s.target_len) <= self._pool.num_pages]
+        fitting = [s for s in plan.waiting if self._pool.pages_for(s.target_slots) <= self._pool.num_pages]
         if not fitting:
             return
         strongest = preemption.claims.by_strength(fitting)[0]
         plan.waiting.remove(strongest)
         if self._admission.admit(plan, strongest, strongest.is_decoding, is_last_resort=True):
-            self._add(plan, strongest, min(strongest.num_to_compute, self._max_batch_tokens))
+            wanted = strongest.num_to_compute
+            self._add(plan, strongest, self._chunk_size(plan, strongest, wanted, self._max_batch_tokens))
             strongest.last_served_step = strongest.account.share.last_served_step = step
         else:
             plan.stuck, plan.num_obtainable_pages = strongest, preemption.num_obtainable_pages(strongest)

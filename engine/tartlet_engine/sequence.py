@@ -7,6 +7,7 @@ Pure Python. The tokens of a sequence are known at once; computing them follows 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tartlet_engine.generation import Generation
+    from tartlet_engine.lookahead import Lookahead
 
 
 @dataclass(slots=True)
@@ -56,6 +58,7 @@ class Sequence:
     # float32[V] after the last token: set only while all tokens are computed. Forks share it, nobody writes to it.
     logits: Tensor | None = None
     generation: Generation | None = None
+    lookahead: Lookahead | None = None  # tokens after its own that are computed provisionally
     flushes: list[Flush] = field(default_factory=list)
     link: Link | None = None
     followers: list[Sequence] = field(default_factory=list)  # those whose link's source is this sequence
@@ -82,25 +85,90 @@ class Sequence:
 
     @property
     def target_len(self) -> int:
-        """Tokens to be computed for whoever demands most."""
-        if self.generation is not None:
+        """Tokens of its own to be computed for whoever demands most."""
+        if self.generation is not None or self.is_looking_ahead:
             return len(self.token_ids)
         return max((flush.target_len for flush in self.flushes), default=0)
 
     @property
+    def is_looking_ahead(self) -> bool:
+        """Tell whether it has a lookahead of which something is still wanted."""
+        return self.lookahead is not None and not self.lookahead.is_done
+
+    @property
+    def target_slots(self) -> int:
+        """Slots that are filled when the demands are met: those of its own tokens and of the lookahead's."""
+        return self.target_len + (len(self.lookahead.token_ids) if self.lookahead and self.is_looking_ahead else 0)
+
+    @property
+    def num_filled(self) -> int:
+        """Slots that hold keys and values: those of its own tokens, and of the lookahead's."""
+        return self.num_computed + (0 if self.lookahead is None else self.lookahead.num_computed)
+
+    @property
     def has_demand(self) -> bool:
         """Tell whether somebody waits for this sequence to be computed."""
-        return self.generation is not None or bool(self.flushes)
+        return self.generation is not None or bool(self.flushes) or self.is_looking_ahead
 
     @property
     def num_to_compute(self) -> int:
         """Tokens to compute before the demands are met; 0 while it waits for the source of its link."""
-        return 0 if self.link is not None else max(0, self.target_len - self.num_computed)
+        if self.link is not None:
+            return 0
+        num_ahead = 0 if self.lookahead is None else self.lookahead.num_to_compute
+        return max(0, self.target_len - self.num_computed) + num_ahead
 
     @property
     def is_decoding(self) -> bool:
         """Tell whether all that is left to compute is the token which its generation sampled last."""
-        return self.generation is not None and self.generation.num_generated > 0 and self.num_to_compute == 1
+        generation = self.generation
+        return (
+            generation is not None
+            and generation.num_generated > 0
+            and self.lookahead is None
+            and self.num_to_compute == 1
+        )
+
+    def note_computed(self, num_filled: int) -> int:
+        """Take note that so many slots are filled. Returns how many tokens of a lookahead are so for the first time."""
+        self.num_computed = min(num_filled, len(self.token_ids))
+        return 0 if self.lookahead is None else self.lookahead.note_computed(num_filled - self.num_computed)
+
+    def keep(self, path: Seq[int]) -> None:
+        """Make the tokens of a path of the lookahead its own, and end the lookahead.
+
+        What lies where it belongs stays computed, bit by bit as if it had never been provisional. The rest is computed
+        again when somebody demands it.
+
+        Args:
+            path: rows of the lookahead, each of which follows the one before: see `Lookahead.follows`.
+        """
+        lookahead = self.lookahead
+        assert lookahead is not None, f"context {self.context_id} has no lookahead"
+        num_in_place = lookahead.num_in_place(path)
+        for row in path:
+            num_left_out = lookahead.positions[row] - self.next_position
+            if num_left_out:
+                self.gaps = (*self.gaps, (len(self.token_ids), num_left_out))
+            self.append((lookahead.token_ids[row],))
+        self.keep_computed(num_in_place)
+
+    def keep_computed(self, num_tokens: int) -> None:
+        """End the lookahead, of which so many tokens at the beginning have become the sequence's own."""
+        self.lookahead = None
+        self.num_computed += num_tokens
+        self.page_table.truncate(self.num_computed)
+
+    def discard(self) -> None:
+        """End the lookahead, if there is one, and give back its pages."""
+        if self.lookahead is not None:
+            self.keep_computed(0)
+
+    def drop_lookahead(self) -> None:
+        """Give back the pages of the lookahead, and those that nothing has been written to."""
+        if self.lookahead is not None:
+            self.lookahead.num_computed = 0
+        self.page_table.truncate(self.num_computed)
 
     def append(self, token_ids: list[int] | tuple[int, ...]) -> None:
         """Append tokens, not yet computed."""
@@ -110,6 +178,7 @@ class Sequence:
 
     def truncate(self, length: int) -> None:
         """Drop the tokens after the first `length`, with their pages; demands for them shrink."""
+        assert self.lookahead is None, f"context {self.context_id} looks ahead of tokens that are to be dropped"
         if length < len(self.token_ids):
             del self.token_ids[length:]
             self._forget_keys(length)
@@ -129,6 +198,7 @@ class Sequence:
         Returns the moves of keys and values to carry out at once. Raises as `PageTable.evict`, with nothing changed.
         """
         assert self.num_computed == len(self.token_ids) > end, f"context {self.context_id} is not computed"
+        assert self.lookahead is None, f"context {self.context_id} looks ahead"
         moves = self.page_table.evict(start, end, len(self.token_ids))
         del self.token_ids[start:end]
         self._forget_keys(start)
@@ -140,25 +210,26 @@ class Sequence:
     def uncompute(self, num_computed: int) -> None:
         """Give back the pages of all but the first `num_computed` tokens, which stay computed. The tokens stay."""
         self.num_computed = num_computed
-        self.page_table.truncate(num_computed)
+        self.drop_lookahead()
 
     def drop_tail(self, num_computed: int) -> None:
         """Give back the pages of all but the first `num_computed` tokens, to be computed again when it is demanded."""
         self.num_dropped = max(self.num_dropped, self.num_computed)
         self.num_computed = num_computed
         self.logits = None
-        self.page_table.truncate(num_computed)
+        self.drop_lookahead()
 
     def forget(self) -> None:
         """Give back all pages. The tokens stay, and are computed again when somebody demands it."""
         self.num_computed = 0
         self.logits = None
-        self.page_table.truncate(0)
+        self.drop_lookahead()
 
     def demand_logits(self) -> None:
         """See to it that meeting the demands yields the last token's logits, computing it again if they are gone."""
         is_complete = self.num_computed == len(self.token_ids)
         if is_complete and self.logits is None and self.link is None and self.token_ids:
+            self.drop_lookahead()
             self.num_computed -= 1
 
     def share_from(self, source: Sequence, prefix_len: int) -> None:
@@ -180,7 +251,9 @@ class Sequence:
         assert 0 <= self.num_computed <= len(self.token_ids), name
         num_keys = max(len(self.page_keys), len(self.published_keys))
         assert num_keys <= len(self.token_ids) // page_size, f"{name}: keys of pages that are not full"
-        assert len(self.page_table.page_ids) * page_size >= self.num_computed, f"{name}: computed tokens without pages"
+        assert len(self.page_table.page_ids) * page_size >= self.num_filled, f"{name}: computed tokens without pages"
+        is_complete = self.num_computed == len(self.token_ids)
+        assert is_complete or self.num_filled == self.num_computed, f"{name}: looks ahead of tokens not computed"
         assert self.logits is None or self.num_computed == len(self.token_ids), f"{name}: logits of another token"
         assert self.num_dropped <= len(self.token_ids), f"{name}: dropped tokens that it does not have"
         assert self.has_demand or not (self.is_waiting or self.is_fresh), f"{name}: takes part without a demand"

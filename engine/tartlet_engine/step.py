@@ -98,7 +98,7 @@ class Stepper:
         self._scheduler.finish()  # copies have been made: what follows may take their sources like any other page
         computed = [] if logits is None else self._note_computed(chunks, logits)
         sampled = self._sample(computed, logits, is_idle=not chunks)
-        hopeless = [s for s in plan.waiting if self._pool.pages_for(s.target_len) > self._pool.num_pages]
+        hopeless = [s for s in plan.waiting if self._pool.pages_for(s.target_slots) > self._pool.num_pages]
         for sequence in hopeless:
             self._fail_for_pages(sequence, self._pool.num_pages)
         has_progressed = bool(chunks or sampled or plan.breaches or hopeless)
@@ -141,39 +141,52 @@ class Stepper:
             logits = torch.cat([logits, computed]) if ahead else computed
         if not ahead:
             return logits
-        others = itertools.count(len(logits) - sum(chunk.wants_logits for chunk in rest))
-        rows = [ahead[c.sequence] if c.sequence in ahead else next(others) for c in chunks if c.wants_logits]
+        others = itertools.count(len(logits) - sum(len(chunk.logit_slots) for chunk in rest))
+        rows = [ahead[c.sequence] if c.sequence in ahead else next(others) for c in chunks for _ in c.logit_slots]
         return logits if rows == list(range(len(logits))) else logits[torch.tensor(rows).to(logits.device)]
 
     def _note_computed(self, chunks: list[Chunk], logits: torch.Tensor) -> list[Sequence]:
-        """Note what is computed, and let forks and flushes go on. Returns the sequences of the rows of logits."""
-        row_sequences: list[Sequence] = []
+        """Note what is computed, and let forks, flushes and lookaheads go on.
+
+        Returns the sequences after whose last own token logits have been computed, in the order of these.
+        """
+        completed: list[Sequence] = []
+        row = 0
         for chunk in chunks:
-            sequence = chunk.sequence
-            if not sequence.is_decoding:
-                self._note_prefilled(chunk)
-            sequence.num_computed = chunk.end
+            sequence, length, slots = chunk.sequence, len(chunk.sequence.token_ids), chunk.logit_slots
+            is_prefill = not sequence.is_decoding
+            num_new_ahead = sequence.note_computed(chunk.end)
+            if is_prefill:
+                self._note_prefilled(chunk, num_new_ahead)
             if self._prefix_cache is not None:
                 self._prefix_cache.note_computed(sequence)
-            if chunk.wants_logits:
-                sequence.logits = logits[len(row_sequences)]
-                row_sequences.append(sequence)
+            if slots and slots[0] < length:
+                sequence.logits = logits[row]
+                completed.append(sequence)
                 if sequence.generation is None or sequence.followers:
                     # Kept after this step: a copy of its own, which does not keep the whole step's logits.
                     sequence.logits = sequence.logits.clone()
             if sequence.followers:
                 self._contexts.share_with_followers(sequence)
+            if sequence.lookahead is not None:
+                self._demands.hand_over(sequence, [slot - length for slot in slots], logits[row : row + len(slots)])
+            row += len(slots)
         # Of all, not only of those computed: a fork's flush is done when it shares what its source has computed.
-        for sequence in [sequence for sequence in self._contexts.active.values() if sequence.flushes]:
+        for sequence in [s for s in self._contexts.active.values() if s.flushes or s.lookahead]:
             self._demands.complete_flushes(sequence)
-        return row_sequences
+            self._demands.complete_lookahead(sequence)
+        return completed
 
-    def _note_prefilled(self, chunk: Chunk) -> None:
-        """Count and charge prefill, but not what is computed again because pages had to be given up for others."""
-        num_again = min(chunk.num_tokens, max(0, chunk.sequence.num_dropped - chunk.start))
-        self.num_recomputed_tokens += num_again
-        self.num_prefill_tokens += chunk.num_tokens - num_again
-        chunk.sequence.account.share.charge(PREFILL_COST * (chunk.num_tokens - num_again))
+    def _note_prefilled(self, chunk: Chunk, num_new_ahead: int) -> None:
+        """Count and charge prefill, but not what is computed again because pages had to be given up for others.
+
+        Of tokens of a lookahead, so many have been computed for the first time.
+        """
+        num_own = chunk.num_own
+        num_new = num_own - min(num_own, max(0, chunk.sequence.num_dropped - chunk.start)) + num_new_ahead
+        self.num_recomputed_tokens += chunk.num_tokens - num_new
+        self.num_prefill_tokens += num_new
+        chunk.sequence.account.share.charge(PREFILL_COST * num_new)
 
     def _sample(self, computed: list[Sequence], logits: torch.Tensor | None, *, is_idle: bool) -> bool:
         """Sample for every generation whose logits are there: just computed, or kept. Tells whether there was any.
@@ -181,8 +194,8 @@ class Stepper:
         Those whose mask is not there yet keep their logits, and count as there, too.
 
         Args:
-            computed: the sequences of the rows of `logits`.
-            logits: float32[R, V], or None if nothing was computed.
+            computed: the sequences of the rows of `logits`, as far as these come after own tokens.
+            logits: float32[R, V] of the step, or None if nothing was computed.
             is_idle: there is nothing to do until the first mask is there.
         """
         row_sequences = computed
@@ -195,7 +208,8 @@ class Stepper:
         generations = self._constrained.ready(generations, is_idle=is_idle)
         if not generations:
             return True
-        if logits is None or [generation.sequence for generation in generations] != row_sequences:
+        is_rows = logits is not None and len(logits) == len(row_sequences)
+        if logits is None or not is_rows or [generation.sequence for generation in generations] != row_sequences:
             logits = torch.stack([row for generation in generations if (row := generation.sequence.logits) is not None])
         pending = launch_sampling(logits, [generation.sampling_row for generation in generations])
         self._ahead.launch(generations, pending, len(self._contexts.active))
@@ -211,7 +225,7 @@ class Stepper:
 
     def _fail_for_pages(self, sequence: Sequence, have: int) -> None:
         """Fail a sequence that needs more pages than it can have, and take back those that it has."""
-        needed = self._pool.pages_for(sequence.target_len)
+        needed = self._pool.pages_for(sequence.target_slots)
         message = (
             f"a context of {len(sequence.token_ids):,} tokens needs {needed:,} pages; "
             f"{have:,} of {self._pool.num_pages:,} can be had, if all others stand back as far as they can"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from collections.abc import Sequence as Rows
 from dataclasses import dataclass, field
 
 from tartlet_engine.accounts import RunLimitError
@@ -12,21 +14,61 @@ from tartlet_engine.sequence import Sequence
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive tokens of one sequence that a step computes."""
+    """Consecutive tokens of one sequence and its lookahead that a step computes."""
 
     sequence: Sequence
-    start: int
+    start: int  # slot of the first one
     num_tokens: int
 
     @property
     def end(self) -> int:
-        """The position after the last one computed."""
+        """The slot after the last one computed."""
         return self.start + self.num_tokens
 
     @property
-    def wants_logits(self) -> bool:
-        """Tell whether the chunk ends with the sequence's last token, after which something is sampled or kept."""
-        return self.end >= len(self.sequence.token_ids)
+    def num_own(self) -> int:
+        """Tokens of the sequence's own, which come before those of its lookahead."""
+        if self.sequence.lookahead is None:
+            return self.num_tokens  # one that is computed ahead of being known included
+        return max(0, min(self.end, len(self.sequence.token_ids)) - self.start)
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The tokens; a zero stands for one that is computed ahead of being known, and is on the device already."""
+        known_ids = self.sequence.token_ids[self.start : self.end]
+        if (lookahead := self.sequence.lookahead) is not None:
+            known_ids += lookahead.token_ids[self._first_ahead : self._end_ahead]
+        return known_ids or [0]
+
+    @property
+    def positions(self) -> Iterable[int]:
+        """Where each token stands."""
+        num_own = self.num_own
+        own = self.sequence.positions(self.start, self.start + num_own) if num_own else ()
+        if (lookahead := self.sequence.lookahead) is None:
+            return own
+        return (*own, *lookahead.positions[self._first_ahead : self._end_ahead])
+
+    @property
+    def logit_slots(self) -> Rows[int]:
+        """The slots of the rows whose logits are wanted, ascending.
+
+        They are that of the sequence's last own token, after which something is sampled or kept, and those that the
+        lookahead wants.
+        """
+        length, lookahead = len(self.sequence.token_ids), self.sequence.lookahead
+        if lookahead is None:
+            return (self.end - 1,) if self.end >= length else ()
+        own = [length - 1] if self.start < length <= self.end else []
+        return own + [length + row for row in lookahead.rows_between(self._first_ahead, self._end_ahead)]
+
+    @property
+    def _first_ahead(self) -> int:
+        return max(0, self.start - len(self.sequence.token_ids))
+
+    @property
+    def _end_ahead(self) -> int:
+        return max(0, self.end - len(self.sequence.token_ids))
 
 
 @dataclass(slots=True)
@@ -46,7 +88,7 @@ class StepPlan:
     @property
     def chunks(self) -> list[Chunk]:
         """What the step computes, of each sequence that takes part."""
-        return [Chunk(sequence, sequence.num_computed, count) for sequence, count in self.num_planned.items()]
+        return [Chunk(sequence, sequence.num_filled, count) for sequence, count in self.num_planned.items()]
 
     def add(self, sequence: Sequence, num_tokens: int) -> None:
         """Let the sequence take part with so many tokens, or so many more."""

@@ -52,7 +52,7 @@ class Watchdog:
         if sequence.link is not None:
             return f"{name} waits for context={sequence.link.source.context_id}"
         if sequence.is_waiting:
-            start, end = sequence.num_computed, sequence.target_len
+            start, end = sequence.num_filled, sequence.target_slots
             need = sequence.page_table.num_swapped + sequence.page_table.num_new_pages(start, end)
             return f"{name} waits for pages: need={need} available={self._pool.num_available}"
         return f"{name} has {sequence.num_to_compute} tokens to compute and waits for nothing"

@@ -121,7 +121,8 @@ class HashRunner:
         for row, wanted in enumerate(batch.logit_rows.tolist()):
             context = [token_id - marks[wanted] for token_id in contexts[wanted]]
             assert all(0 <= token_id < _MARK for token_id in context), "a row sees a token of another adapter"
-            assert len(context) == int(batch.slots[wanted]) + 1 <= int(batch.positions[wanted]) + 1
+            assert len(context) <= int(batch.slots[wanted]) + 1
+            assert len(context) <= int(batch.positions[wanted]) + 1
             assert context[-1] == int(batch.token_ids[wanted])
             logits[row, next_token(context, adapters[wanted])] = 5.0
         return logits
@@ -149,16 +150,22 @@ class HashRunner:
         rows: dict[int, list[int]] = {}
         for group in batch.decode_groups:
             for index, length in enumerate(group.context_lens.tolist()):
-                rows[group.first_row + index] = self._read(group.page_tables[index].tolist(), length)
+                rows[group.first_row + index] = self._read(group.page_tables[index].tolist(), range(length))
         for segment in batch.prefill_segments:
+            page_table = segment.page_table.tolist()
             for index in range(segment.num_rows):
-                length = segment.start + index + 1
-                rows[segment.first_row + index] = self._read(segment.page_table.tolist(), length)
+                if segment.tree is None:
+                    slots = list(range(segment.start + index + 1))
+                else:
+                    seen = segment.tree.visible[index].nonzero().flatten()
+                    assert int(seen[-1]) + segment.tree.first_slot == segment.start + index, "a row sees itself last"
+                    slots = [*range(segment.tree.first_slot), *(segment.tree.first_slot + seen).tolist()]
+                rows[segment.first_row + index] = self._read(page_table, slots)
         assert sorted(rows) == list(range(len(batch.token_ids)))
         return rows
 
-    def _read(self, page_table: list[int], length: int) -> list[int]:
-        tokens = [self._slots[page_table[i // self._page_size]][i % self._page_size] for i in range(length)]
+    def _read(self, page_table: list[int], slots: Sequence[int]) -> list[int]:
+        tokens = [self._slots[page_table[i // self._page_size]][i % self._page_size] for i in slots]
         assert None not in tokens, "a row reads a slot that nobody has written"
         return [token for token in tokens if token is not None]
 

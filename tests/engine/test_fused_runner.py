@@ -126,7 +126,7 @@ class Schedule:
         logits = {}
         for chunk in chunks:
             chunk.sequence.num_computed = chunk.end
-            if chunk.wants_logits:
+            if chunk.logit_slots:
                 logits[chunk.sequence.context_id] = next(rows)
         return logits
 

@@ -70,7 +70,7 @@ def test_logits_equal_transformers_in_any_chunks(models: tuple[Any, Any], length
         rows = iter(runner.forward(build_batch(chunks, [], PAGE_SIZE, CPU)))
         for chunk in chunks:
             chunk.sequence.num_computed = chunk.end
-            if chunk.wants_logits:
+            if chunk.logit_slots:
                 logits[chunk.sequence.context_id] = next(rows)
 
     for sequence in sequences:

@@ -21,5 +21,5 @@ def test_bites_of_a_sequence_are_one_chunk() -> None:
 
     assert plan.chunks == [Chunk(first, 3, 7), Chunk(second, 0, 5)]
     assert [chunk.end for chunk in plan.chunks] == [10, 5]
-    assert [chunk.wants_logits for chunk in plan.chunks] == [True, False]
+    assert [list(chunk.logit_slots) for chunk in plan.chunks] == [[9], []]
     assert plan.num_tokens == 12
