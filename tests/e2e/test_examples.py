@@ -18,6 +18,15 @@ pytestmark = [pytest.mark.model, pytest.mark.runner, pytest.mark.slow]
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
+def check_attention_sink(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert (result["written"], result["held"], usage.generated_tokens) == (96, 4 + 16, 96)
+    assert result["most_held"] <= 4 + 16 + 16
+    assert result["positions"] > 96, "what was evicted still counts"
+    assert result["positions"] + result["room"] == 8192
+    assert result["text"] in output
+    assert usage.generations == 6
+
+
 def check_best_of_n(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert len(result["candidates"]) == 3
     chances = result["probabilities"]
@@ -92,6 +101,7 @@ def check_tree_of_thought(result: Any, output: str, usage: tartlet.RunUsage) -> 
 
 
 CASES: dict[str, tuple[dict[str, Any], Callable[[Any, str, tartlet.RunUsage], None]]] = {
+    "attention_sink": ({"prompt": "The sea was calm.", "tokens": 96, "window": 16}, check_attention_sink),
     "best_of_n": ({"n": 3}, check_best_of_n),
     "chat": ({"questions": ["What is the capital of France?", "And of Italy?"]}, check_chat),
     "graph_of_thoughts": ({"numbers": [5, 3, 8, 1], "part": 2, "ways": 2}, check_graph_of_thoughts),

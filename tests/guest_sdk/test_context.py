@@ -116,6 +116,7 @@ def test_evicting(stub: Any, run_async: Callable[..., Any]) -> None:
     assert bytes(context.tokens) == b"adfgh"
     run_async(context.keep(first=3, last=3))
     assert bytes(context.tokens) == b"adfgh"
+    assert (len(context), context.positions, context.room) == (5, 8, Model.default().context_length - 8)
 
     for attempt in (context.evict(-1, 3), context.evict(0, 1.5), context.keep(first=1, last=0)):  # type: ignore[arg-type]
         with pytest.raises(InvalidArgument):

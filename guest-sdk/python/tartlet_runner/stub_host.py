@@ -52,6 +52,7 @@ class Context(Handle):
 
     def __init__(self, tokens: list[int] | None = None) -> None:
         self.held = list(tokens or ())
+        self.num_evicted = 0
 
     @classmethod
     def create(cls, model: Model, adapter: str | None) -> Context:
@@ -86,6 +87,10 @@ class Context(Handle):
         """Number of tokens."""
         return len(self.held)
 
+    def positions(self) -> int:
+        """Number of tokens, evicted ones included."""
+        return len(self.held) + self.num_evicted
+
     def tokens(self) -> list[int]:
         """All of them."""
         return self.held
@@ -97,6 +102,7 @@ class Context(Handle):
     def evict(self, start: int, end: int) -> int:
         """An event, ready at once."""
         del self.held[start:end]
+        self.num_evicted += end - start
         return next(EVENTS)
 
     def save(self, name: str, options: Any) -> int:

@@ -198,6 +198,16 @@ class Context:
         """All tokens, in order."""
         return list(self._handle("tokens").tokens())
 
+    @property
+    def positions(self) -> int:
+        """How many positions are taken: those of its tokens, and those of tokens that were evicted before them."""
+        return self._handle("positions").positions()
+
+    @property
+    def room(self) -> int:
+        """How many tokens can be added before the model's context length is reached."""
+        return self._model.info().context_length - self.positions
+
     def __len__(self) -> int:
         """Number of tokens."""
         return self._handle("len").length()

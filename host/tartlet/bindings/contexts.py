@@ -99,6 +99,11 @@ def length(fiber: RunFiber, number: int) -> int:
     return _get(fiber, number).length
 
 
+def positions(fiber: RunFiber, number: int) -> int:
+    """Give the number of positions that are taken."""
+    return _get(fiber, number).num_positions
+
+
 def tokens(fiber: RunFiber, number: int) -> list[int]:
     """Give all tokens."""
     return _get(fiber, number).tokens.tolist()
@@ -150,6 +155,7 @@ INTERFACE: Mapping[str, HostFunction] = {
     "[method]context.flush": flush,
     "[method]context.fork": fork,
     "[method]context.length": length,
+    "[method]context.positions": positions,
     "[method]context.tokens": tokens,
     "[method]context.truncate": truncate,
     "[method]context.evict": evict,

@@ -211,7 +211,7 @@ def test_the_template_may_refuse_an_order_of_roles(guest: Any) -> None:
 
 def test_evicting(guest: Any) -> None:
     """The middle goes; what is asked meanwhile waits for it; positions still count, and errors have their types."""
-    text, kept, fork, refusals, overflow = guest("""
+    text, kept, fork, refusals, overflow, room = guest("""
         model = Model.default()
         context = model.context()
         context.fill("abcdefghij")
@@ -230,17 +230,23 @@ def test_evicting(guest: Any) -> None:
         long = model.context()
         long.fill("x" * (model.context_length - 1))
         await long.evict(0, 1000)
+        room = [[len(long), long.positions, long.room]]
         long.fill("y")
+        room.append([len(long), long.positions, long.fork().room])
+        long.truncate(0)
+        room.append([len(long), long.positions])
+        long.fill("x" * model.context_length)
         try:
             long.fill("z")
         except ContextOverflow as error:
             overflow = error.message
-        return text, kept, model.detokenize(fork.tokens()), refusals, overflow
+        return text, kept, model.detokenize(fork.tokens()), refusals, overflow, room
     """)
 
     assert (text, kept, fork) == ("abfghij", "ahij", "adefg")
     assert refusals == ["INVALID_ARGUMENT"] * 3
-    assert "evicted ones included" in overflow
+    assert "4,097 tokens" in overflow
+    assert room == [[3095, 4095, 1], [3096, 4096, 0], [0, 0]]
 
 
 def test_contexts_with_adapters(adapted: Any) -> None:
