@@ -179,6 +179,8 @@ class EngineCore:
             lookup_tokens=0 if cache is None else cache.num_lookup_tokens,
             found_tokens=0 if cache is None else cache.num_found_tokens,
             recomputed_tokens=self._stepper.num_recomputed_tokens,
+            draft_tokens=self._stepper.drafts.num_drafted,
+            accepted_tokens=self._stepper.drafts.num_accepted,
             preemptions=self._preemption.num_preemptions,
             pages_swapped=self._pool.swap.num_pages,
             swapped_bytes=self._pool.swap.num_pages * self._pool.swap.page_bytes,

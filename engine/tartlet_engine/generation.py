@@ -5,6 +5,7 @@ from __future__ import annotations
 from tartlet_engine.api import Generate, Usage
 from tartlet_engine.constraints.matcher import Matcher
 from tartlet_engine.constraints.vocabulary import Words
+from tartlet_engine.drafter import Drafter
 from tartlet_engine.logits import LogitsProcessor, needs_processor
 from tartlet_engine.sampler import SamplingRow
 from tartlet_engine.sequence import Sequence
@@ -43,6 +44,9 @@ class Generation:
         self.allowed = allowed
         processor = LogitsProcessor(command.sampling, sequence.token_ids) if needs_processor(command.sampling) else None
         self.sampling_row = SamplingRow(command.sampling, 0, processor, command.num_logprobs, allowed)
+        self.drafter = None if command.speculation is None else Drafter(command.speculation, sequence.token_ids)
+        self.num_drafted = 0
+        self.num_accepted = 0  # of these, tokens that were generated
         self._decider = decider
         self._arrived_ns = arrived_ns
         self._first_token_ns = 0
@@ -50,7 +54,12 @@ class Generation:
     @property
     def is_at_last_token(self) -> bool:
         """Tell whether it ends with the next token, whatever that is."""
-        return self._decider.tokens_left <= 1
+        return self.tokens_left <= 1
+
+    @property
+    def tokens_left(self) -> int:
+        """How many more tokens it may get."""
+        return self._decider.tokens_left
 
     def note_cached(self, num_tokens: int) -> None:
         """Note, when first it takes part in a step, how many of the prompt's tokens were computed already."""
@@ -89,4 +98,6 @@ class Generation:
             first_token_ns=max(0, self._first_token_ns - self._arrived_ns) if self.num_generated else 0,
             total_ns=now_ns - self._arrived_ns,
             forced_tokens=self.num_forced,
+            draft_tokens=self.num_drafted,
+            accepted_tokens=self.num_accepted,
         )

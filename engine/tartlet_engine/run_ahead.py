@@ -87,8 +87,8 @@ class RunAhead:
     def launch(self, generations: Seq[Generation], tokens: PendingTokens, num_active: int) -> None:
         """Launch the next step of all generations, if it is certain what that would be.
 
-        It is not if anybody else demands something, if penalties or a constraint depend on the token, or if pages are
-        short.
+        It is not if anybody else demands something, if penalties, a constraint or a draft depend on the token, or if
+        pages are short.
 
         Args:
             generations: those that have just been sampled, whose tokens are not read yet.
@@ -148,7 +148,7 @@ class RunAhead:
             is_alone = not (sequence.followers or sequence.flushes or sequence.link or sequence.lookahead)
             if generation is None or generation.sampling_row.processor is not None or not is_alone:
                 return False
-            if generation.matcher is not None:
+            if generation.matcher is not None or generation.drafter is not None:
                 return False
             index = chunk.start // self._pool.page_size
             if chunk.start != len(sequence.token_ids) or index < len(page_table.page_ids) - 1 or page_table.num_swapped:

@@ -65,6 +65,10 @@ class Scheduler:
         """The token budget of a step."""
         return self._max_batch_tokens
 
+    def room(self, plan: StepPlan) -> int:
+        """Return how many tokens the step that was planned last could have beyond its plan."""
+        return max(0, self._budget - plan.num_tokens)
+
     def plan(self, sequences: Iterable[Sequence], step: int) -> StepPlan:
         """Choose chunks, reserve their pages, and mark who waits for pages.
 

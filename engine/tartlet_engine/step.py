@@ -18,6 +18,7 @@ from tartlet_engine.constraints.rows import ConstrainedRows
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.costs import Costs
 from tartlet_engine.demands import Demands
+from tartlet_engine.draft_rows import DraftRows
 from tartlet_engine.fairness import PREFILL_COST, FairShares
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
@@ -59,6 +60,7 @@ class Stepper:
         self._watchdog = Watchdog(pool)
         self._commits = Commits(demands)
         self._constrained = ConstrainedRows(demands, self._commits)
+        self.drafts = DraftRows(pool, demands, self._commits, self._constrained, prefix_cache)
         self._ahead = RunAhead(pool, runner, scheduler.max_batch_tokens)
         self.num_steps = 0
         self.num_prefill_tokens = 0
@@ -93,11 +95,14 @@ class Stepper:
     def _carry_out(self, plan: StepPlan) -> None:
         for breach in plan.breaches:
             self._demands.stop_run(breach)
+        self.drafts.add(plan, self._scheduler.room(plan))
         chunks = order_chunks([chunk for chunk in plan.chunks if chunk.sequence.has_demand])
         logits = self._forward(chunks, plan)
         self._scheduler.finish()  # copies have been made: what follows may take their sources like any other page
         computed = [] if logits is None else self._note_computed(chunks, logits)
+        self.drafts.end_lookahead()
         sampled = self._sample(computed, logits, is_idle=not chunks)
+        self.drafts.finish()
         hopeless = [s for s in plan.waiting if self._pool.pages_for(s.target_slots) > self._pool.num_pages]
         for sequence in hopeless:
             self._fail_for_pages(sequence, self._pool.num_pages)
@@ -154,7 +159,7 @@ class Stepper:
         row = 0
         for chunk in chunks:
             sequence, length, slots = chunk.sequence, len(chunk.sequence.token_ids), chunk.logit_slots
-            is_prefill = not sequence.is_decoding
+            is_prefill = not sequence.is_decoding and not self.drafts.has_draft(sequence)
             num_new_ahead = sequence.note_computed(chunk.end)
             if is_prefill:
                 self._note_prefilled(chunk, num_new_ahead)
@@ -220,7 +225,7 @@ class Stepper:
             if isinstance(result, EngineError):
                 self._demands.fail(generation.sequence, result)
             elif not generation.sequence.account.is_stopped:
-                self._commits.sampled(generation, result)
+                self.drafts.commit(generation, result)
         return True
 
     def _fail_for_pages(self, sequence: Sequence, have: int) -> None:

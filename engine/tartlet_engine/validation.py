@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from tartlet_engine.api import ErrorCode, Generate, ModelInfo, Sampling, SaveContext, Stop
+from tartlet_engine.api import ErrorCode, Generate, ModelInfo, Sampling, SaveContext, Speculation, Stop
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.prefix_index import OPERATOR
 
@@ -22,6 +22,9 @@ MAX_LOGIT_BIASES = 1024
 MAX_PENALTY = 100.0
 MAX_BIAS = 1000.0
 MAX_TEMPERATURE = 100.0
+MAX_DRAFT = 32  # tokens
+MAX_NGRAM = 8
+MAX_EXPECTED_TOKENS = 16_384
 MAX_TTL_MS = 10 * 365 * 24 * 3600 * 1000
 MAX_TENANT_LEN = 256  # characters
 MAX_HOST_STATE = 1 << 20  # characters
@@ -80,6 +83,8 @@ def check_generate(command: Generate, vocabulary_size: int) -> None:
     _check_stop(command.stop, vocabulary_size)
     if command.num_logprobs is not None and not 0 <= command.num_logprobs <= MAX_LOGPROBS:
         _refuse("num_logprobs", command.num_logprobs, f"0 to {MAX_LOGPROBS}")
+    if command.speculation is not None:
+        _check_speculation(command.speculation, vocabulary_size)
 
 
 def _check_sampling(sampling: Sampling, vocabulary_size: int) -> None:
@@ -114,6 +119,17 @@ def _check_stop(stop: Stop, vocabulary_size: int) -> None:
         if not 1 <= len(string) <= MAX_STOP_STRING_LEN:
             allowed = f"1 to {MAX_STOP_STRING_LEN} characters"
             _refuse(f"stop.strings[{position}]", f"{len(string)} characters", allowed)
+
+
+def _check_speculation(speculation: Speculation, vocabulary_size: int) -> None:
+    if not 1 <= speculation.max_draft <= MAX_DRAFT:
+        _refuse("speculation.max_draft", speculation.max_draft, f"1 to {MAX_DRAFT}")
+    if not 1 <= speculation.ngram <= MAX_NGRAM:
+        _refuse("speculation.ngram", speculation.ngram, f"1 to {MAX_NGRAM}")
+    expected = speculation.expected_token_ids
+    if len(expected) > MAX_EXPECTED_TOKENS:
+        _refuse("speculation.expected_token_ids", f"{len(expected):,} ids", f"at most {MAX_EXPECTED_TOKENS:,} ids")
+    check_token_ids("speculation.expected_token_ids", expected, vocabulary_size)
 
 
 def _check_number(field: str, value: float, least: float, greatest: float) -> None:

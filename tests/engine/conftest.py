@@ -51,6 +51,7 @@ from tartlet_engine.api import (
     SaveContext,
     SavedContext,
     SavedList,
+    Speculation,
     Stop,
     TruncateContext,
     UnpublishPrefix,
@@ -233,6 +234,7 @@ class Driver:
         num_logprobs: int | None = None,
         constraint_id: int | None = None,
         mask_id: int | None = None,
+        speculation: Speculation | None = None,
         **options: Any,
     ) -> int:
         """Greedy and past eos, unless told otherwise."""
@@ -240,11 +242,8 @@ class Driver:
         stop_names = set(Stop.__struct_fields__)
         stop = {"ignore_eos": True} | {name: value for name, value in options.items() if name in stop_names}
         sampling = {"seed": 0, "temperature": 0.0} | {n: v for n, v in options.items() if n not in stop_names}
-        self.do(
-            Generate(
-                generation_id, context_id, Sampling(**sampling), Stop(**stop), num_logprobs, constraint_id, mask_id
-            )
-        )
+        what = num_logprobs, constraint_id, mask_id, speculation
+        self.do(Generate(generation_id, context_id, Sampling(**sampling), Stop(**stop), *what))
         return generation_id
 
     def compile(self, run_id: int, kind: ConstraintKind, text: str) -> int:

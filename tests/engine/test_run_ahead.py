@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tartlet_engine.api import Chunk, FinishReason
+from tartlet_engine.api import Chunk, FinishReason, Speculation
 
 HashText = Callable[[Sequence[int], int], list[int]]
 PROMPT = list(range(20, 42))
@@ -127,6 +127,22 @@ def test_what_depends_on_the_token_waits_for_it(hash_engine: Any, penalty: str) 
 
     assert len(driver.tokens(generation)) == 5
     assert driver.runner.num_ahead == 0
+
+
+def test_what_drafts_does_not_run_ahead(hash_engine: Any, hash_text: HashText) -> None:
+    """Which row comes next depends on the token, so nothing is launched; without it, others run ahead again."""
+    driver = hash_engine(runs_ahead=True)
+    run_id = driver.open_run()
+    speculation = Speculation(expected_token_ids=tuple(hash_text(PROMPT, 12)))
+    drafted = driver.generate(driver.create(run_id, PROMPT), max_tokens=12, speculation=speculation)
+    other = driver.generate(driver.create(run_id, PROMPT[:5]), max_tokens=12)
+    driver.step(3)
+    assert driver.runner.num_ahead == 0
+    driver.settle()
+
+    assert driver.runner.num_ahead > 0
+    assert driver.tokens(drafted) == hash_text(PROMPT, 12)
+    assert driver.tokens(other) == hash_text(PROMPT[:5], 12)
 
 
 def test_no_page_is_taken_from_anybody(hash_engine: Any, hash_text: HashText) -> None:

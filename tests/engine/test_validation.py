@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tartlet_engine.api import ErrorCode, Generate, Sampling, Stop
+from tartlet_engine.api import ErrorCode, Generate, Sampling, Speculation, Stop
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.validation import check_generate, check_token_ids
 
@@ -57,6 +57,23 @@ def test_bad_stop(stop: dict[str, Any], message: str) -> None:
     """Stop conditions out of range are refused."""
     with pytest.raises(CommandError, match=message):
         check_generate(Generate(1, 2, Sampling(0), Stop(**stop)), 50)
+
+
+BAD_SPECULATION: list[tuple[dict[str, Any], str]] = [
+    ({"max_draft": 0}, "speculation.max_draft must be 1 to 32, got 0"),
+    ({"max_draft": 33}, "speculation.max_draft"),
+    ({"ngram": 0}, "speculation.ngram must be 1 to 8, got 0"),
+    ({"ngram": 9}, "speculation.ngram"),
+    ({"expected_token_ids": (3, 50)}, r"speculation.expected_token_ids\[1\] must be 0 to 49, got 50"),
+    ({"expected_token_ids": (3,) * 16_385}, "speculation.expected_token_ids must be at most 16,384 ids"),
+]
+
+
+@pytest.mark.parametrize(("speculation", "message"), BAD_SPECULATION)
+def test_bad_speculation(speculation: dict[str, Any], message: str) -> None:
+    """Drafts of no length, and expected texts that are too long or not in the vocabulary, are refused."""
+    with pytest.raises(CommandError, match=message):
+        check_generate(Generate(1, 2, Sampling(0), speculation=Speculation(**speculation)), 50)
 
 
 @pytest.mark.parametrize("num_logprobs", [-1, 21])

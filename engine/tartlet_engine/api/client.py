@@ -32,6 +32,8 @@ class EngineStats(msgspec.Struct, frozen=True):
     preemptions: int  # how often a generation or flush had to stop for others
     pages_swapped: int  # in host memory now; none of `pages_total`
     swapped_bytes: int  # that these take
+    draft_tokens: int = 0  # that generations have guessed; in no other count, unless they were accepted
+    accepted_tokens: int = 0  # of these, tokens that they generated indeed
 
 
 class ModelText(Protocol):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from tartlet_engine.api.constraint_commands import ConstraintCommand
-from tartlet_engine.api.values import Sampling, Stop
+from tartlet_engine.api.values import Sampling, Speculation, Stop
 
 
 class OpenRun(msgspec.Struct, frozen=True, tag=True):
@@ -111,6 +111,7 @@ class Generate(msgspec.Struct, frozen=True, tag=True):
     num_logprobs: int | None = None
     constraint_id: int | None = None  # what it generates follows this constraint of the run, from its beginning
     mask_id: int | None = None  # all that it generates is in this mask of the run
+    speculation: Speculation | None = None  # it guesses its next tokens; which ones it gets does not depend on that
 
 
 class CancelGeneration(msgspec.Struct, frozen=True, tag=True):

@@ -101,6 +101,14 @@ class Stop(msgspec.Struct, frozen=True):
     ignore_eos: bool = False
 
 
+class Speculation(msgspec.Struct, frozen=True):
+    """How a generation guesses its next tokens, as `generation.speculation` in wit/ describes it."""
+
+    max_draft: int = 8  # tokens guessed for one step, at most: 1 to 32
+    ngram: int = 3  # tokens at the end of the context that a text must hold for a guess: 1 to 8
+    expected_token_ids: tuple[int, ...] = ()  # parts of this text are expected
+
+
 class Usage(msgspec.Struct, frozen=True):
     """What a generation used."""
 
@@ -112,6 +120,8 @@ class Usage(msgspec.Struct, frozen=True):
     first_token_ns: int  # from the command's arrival to the first token; 0 if there was none
     total_ns: int
     forced_tokens: int = 0  # of the generated ones, those that the constraint left no choice about: none was sampled
+    draft_tokens: int = 0  # guessed by speculation
+    accepted_tokens: int = 0  # of these, tokens that were generated indeed: they took no step of their own
 
 
 class TokenLogprob(msgspec.Struct, frozen=True):

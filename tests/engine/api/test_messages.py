@@ -25,6 +25,7 @@ COMMANDS = [
     api.Generate(5, 2, api.Sampling(seed=0), constraint_id=7),
     api.CompileConstraint(7, 1, api.ConstraintKind.JSON_SCHEMA, "{}"),
     api.Generate(5, 2, api.Sampling(seed=0), mask_id=8),
+    api.Generate(5, 2, api.Sampling(seed=0), speculation=api.Speculation(4, 2, (1, 5))),
     api.FreeConstraint(7, 1),
     api.CombineConstraints(9, 1, api.Combination.ANY_OF, (7, 8)),
     api.ConstrainToMask(9, 1, 8),
