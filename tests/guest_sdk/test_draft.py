@@ -11,7 +11,7 @@ def test_log_probabilities_and_usage_are_taken_over(stub: Any) -> None:
     """Every number arrives under its name."""
     one = stub.generation.TokenLogProbability
     position = stub.generation.PositionLogProbabilities(one(5, -0.5), [one(5, -0.5), one(6, -2.0)])
-    usage = stub.generation.Usage(1, 2, 3, 4, 5, 6, 7, 8)
+    usage = stub.generation.Usage(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 
     assert TokenLogprobs.of(position) == TokenLogprobs(
         TokenLogprob(5, -0.5), (TokenLogprob(5, -0.5), TokenLogprob(6, -2.0))
@@ -21,10 +21,12 @@ def test_log_probabilities_and_usage_are_taken_over(stub: Any) -> None:
         cached_tokens=2,
         generated_tokens=3,
         forced_tokens=4,
-        pages=5,
-        shared_pages=6,
-        first_token_ns=7,
-        total_ns=8,
+        draft_tokens=5,
+        accepted_tokens=6,
+        pages=7,
+        shared_pages=8,
+        first_token_ns=9,
+        total_ns=10,
     )
 
 

@@ -164,7 +164,7 @@ class Generation(Handle):
     def read(self) -> Any:
         """The one chunk."""
         tokens = list(TEXT.encode())
-        usage = wit.generation.Usage(len(self.context.held), 0, len(tokens), 0, 1, 0, 1, 1)
+        usage = wit.generation.Usage(len(self.context.held), 0, len(tokens), 0, 0, 0, 1, 0, 1, 1)
         self.context.held += tokens
         finish = wit.generation.Finish(wit.generation.FinishReason.LENGTH, None, usage)
         return wit.generation.Chunk(TEXT, tokens, [], finish)

@@ -41,6 +41,7 @@ from tartlet_sdk.generation import Generation
 from tartlet_sdk.model import Model, ModelInfo
 from tartlet_sdk.run import RunInfo, RunLimit
 from tartlet_sdk.sampler import Sampler
+from tartlet_sdk.speculation import Speculation
 from tartlet_sdk.stop import StopCondition, ends_with_any, ignore_eos, max_tokens, stop_strings, stop_tokens
 
 __version__ = "0.1.0"
@@ -72,6 +73,7 @@ __all__ = [
     "RunLimit",
     "Sampler",
     "SavedContext",
+    "Speculation",
     "StopCondition",
     "TartletError",
     "TokenLogprob",

@@ -14,6 +14,7 @@ from tartlet_sdk.errors import InvalidArgument
 from tartlet_sdk.generation import Generation
 from tartlet_sdk.host_call import call
 from tartlet_sdk.sampler import Sampler
+from tartlet_sdk.speculation import Speculation
 from tartlet_sdk.stop import StopCondition
 from tartlet_sdk.stop import max_tokens as stop_after
 
@@ -232,6 +233,7 @@ class Context:
         choices: Iterable[str] | None = None,
         substring: str | None = None,
         tokens: Iterable[int] | None = None,
+        speculation: Speculation | None = None,
     ) -> Generation:
         """Generate text at the end of the context, under one constraint or none.
 
@@ -252,6 +254,7 @@ class Context:
             choices: Write one of these texts.
             substring: Quote: write a run of whole words of this text.
             tokens: Write any number of these tokens.
+            speculation: Guess the next tokens, so that several come of one step. What is generated stays the same.
 
         Raises:
             InvalidArgument: An argument is out of its range. When it starts: the constraint has an error.
@@ -276,11 +279,18 @@ class Context:
             stop |= stop_after(max_tokens)
         if logprobs is not None:
             checks.whole(logprobs, "logprobs", "Context.generate", 0, MOST_LOGPROBS)
+        if not isinstance(speculation, Speculation | None):
+            raise InvalidArgument(
+                f"speculation must be a Speculation, not {type(speculation).__name__}",
+                hint="Write speculation=Speculation(), or Speculation(expected=text).",
+                call="Context.generate",
+            )
         checks.number(chunk_interval, "chunk_interval", "Context.generate", 0, LONGEST_CHUNK_INTERVAL_S)
         constraint = constraint_of(
             json_schema=json_schema, regex=regex, lark=lark, choices=choices, substring=substring, tokens=tokens
         )
-        return Generation(self, sampler or Sampler.greedy(), stop, logprobs, chunk_interval, constraint)
+        sampler = sampler or Sampler.greedy()
+        return Generation(self, sampler, stop, logprobs, chunk_interval, constraint, speculation)
 
     def close(self) -> None:
         """Free the context and its share of the pages. A generation that runs on it should be ended first."""

@@ -45,6 +45,10 @@ class Usage:
     """Tokens generated, forced ones included."""
     forced_tokens: int
     """Of these, tokens that the constraint left no choice about: they were not sampled."""
+    draft_tokens: int
+    """Tokens guessed by speculation."""
+    accepted_tokens: int
+    """Of these, tokens that were generated indeed: they took no step of their own."""
     pages: int
     """Pages that the context held at the end."""
     shared_pages: int
@@ -62,6 +66,8 @@ class Usage:
             usage.cached_tokens,
             usage.generated_tokens,
             usage.forced_tokens,
+            usage.draft_tokens,
+            usage.accepted_tokens,
             usage.pages,
             usage.shared_pages,
             usage.first_token_ns,

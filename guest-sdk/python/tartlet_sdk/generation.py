@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tartlet_sdk.constraint import Constraint
     from tartlet_sdk.context import Context
     from tartlet_sdk.sampler import Sampler
+    from tartlet_sdk.speculation import Speculation
     from tartlet_sdk.stop import StopCondition
 
 CALL = "Context.generate"
@@ -44,6 +45,7 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
         logprobs: int | None,
         chunk_interval: float,
         constraint: Constraint | None = None,
+        speculation: Speculation | None = None,
     ) -> None:
         self._context = context
         self._sampler = sampler
@@ -57,6 +59,7 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
         self._has_started = False
         self._compiling: asyncio.Event | None = None  # set when the constraint is compiled
         self._constraint = constraint
+        self._speculation = speculation
         self._is_cancelled = False
         self._chunks: list[Chunk] = []
         self._result: Draft | None = None
@@ -159,7 +162,8 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
 
     def _begin(self, streaming: bool, constraint_id: int | None) -> None:
         """Let the host generate."""
-        options = wit.generation.Options(streaming, self._interval_ns, self._logprobs, constraint_id)
+        speculation = None if self._speculation is None else self._speculation.to_wit(self._context._model)
+        options = wit.generation.Options(streaming, self._interval_ns, self._logprobs, constraint_id, speculation)
         arguments = self._context._handle("generate"), self._sampler.to_wit(), self._stop.to_wit(), options
         self._handle = call(CALL, wit.generation.generate, *arguments)
         self._ready = self._handle.ready()

@@ -8,7 +8,7 @@ from typing import Any
 
 from tartlet.runtime.model import ModelHandle
 from tartlet.runtime.refusal import invalid_argument
-from tartlet_engine.api import Sampling, Stop
+from tartlet_engine.api import Sampling, Speculation, Stop
 
 MAX_LOGPROBS = 20
 MAX_LOGIT_BIAS = 4096
@@ -16,6 +16,11 @@ MAX_STOPS = 256
 """Stop strings, and stop tokens."""
 MAX_STOP_STRING = 1024
 """Characters."""
+MAX_DRAFT = 32
+"""Tokens guessed for one step."""
+MAX_NGRAM = 8
+MAX_EXPECTED = 16_384
+"""Tokens of an expected text."""
 
 
 def to_sampling(record: dict[str, Any], model: ModelHandle, draw_seed: Callable[[], int]) -> Sampling:
@@ -74,6 +79,27 @@ def to_num_logprobs(record: dict[str, Any]) -> int | None:
     if num_logprobs is not None:
         _check_count("log-probabilities", num_logprobs, MAX_LOGPROBS)
     return num_logprobs
+
+
+def to_speculation(record: dict[str, Any], model: ModelHandle) -> Speculation | None:
+    """The speculation message of an `options` record. Raises a refusal that names the field."""
+    speculation = record["speculation"]
+    if speculation is None:
+        return None
+    _check_whole("speculation's max-draft", speculation["max-draft"], MAX_DRAFT)
+    _check_whole("speculation's ngram", speculation["ngram"], MAX_NGRAM)
+    _check_count("expected tokens", len(speculation["expected"]), MAX_EXPECTED)
+    model.check_tokens(speculation["expected"], "expected token")
+    return Speculation(
+        max_draft=speculation["max-draft"],
+        ngram=speculation["ngram"],
+        expected_token_ids=tuple(speculation["expected"]),
+    )
+
+
+def _check_whole(name: str, value: int, high: int) -> None:
+    if not 1 <= value <= high:
+        raise invalid_argument(f"{name} is {value:,}; it must be between 1 and {high}")
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tartlet.bindings._sampling import to_num_logprobs, to_sampling, to_stop
+from tartlet.bindings._sampling import to_num_logprobs, to_sampling, to_speculation, to_stop
 from tartlet.bindings.contexts import when_idle
 from tartlet.runtime.constraint import ConstraintState
 from tartlet.runtime.context import ContextState
@@ -26,6 +26,7 @@ def generate(
     checked_sampling = to_sampling(sampling, context.model, run.draw_seed)
     checked_stop = to_stop(stop, context.model)
     num_logprobs = to_num_logprobs(options)
+    speculation = to_speculation(options, context.model)
     constraint_id = None
     if (number := options["constraint"]) is not None:
         constraint_id = run.handles.get(number, ConstraintState).engine_id_for(context.model)
@@ -42,6 +43,7 @@ def generate(
             interval_ns,
             num_logprobs=num_logprobs,
             constraint_id=constraint_id,
+            speculation=speculation,
         )
         return run.handles.add(generation)
 
@@ -116,6 +118,8 @@ def _finish_record(finished: Finished) -> dict[str, object]:
             "cached-tokens": usage.cached_tokens,
             "generated-tokens": usage.generated_tokens,
             "forced-tokens": usage.forced_tokens,
+            "draft-tokens": usage.draft_tokens,
+            "accepted-tokens": usage.accepted_tokens,
             "pages": usage.pages,
             "shared-pages": usage.shared_pages,
             "first-token-ns": usage.first_token_ns,

@@ -20,6 +20,7 @@ from tartlet_engine.api import (
     Generate,
     PositionLogprobs,
     Sampling,
+    Speculation,
     Stop,
 )
 
@@ -55,6 +56,7 @@ class GenerationState:
         *,
         num_logprobs: int | None = None,
         constraint_id: int | None = None,
+        speculation: Speculation | None = None,
     ) -> None:
         self.run: RunState = context.run
         self.context = context
@@ -70,7 +72,16 @@ class GenerationState:
         context.generation = self
         self.run.counters.begin_generation(context.length)
         self.run.link.register(self._generation_id, self, quiet_until_ns=self._due_ns)
-        self.run.submit(Generate(self._generation_id, context.context_id, sampling, stop, num_logprobs, constraint_id))
+        command = Generate(
+            self._generation_id,
+            context.context_id,
+            sampling,
+            stop,
+            num_logprobs,
+            constraint_id,
+            speculation=speculation,
+        )
+        self.run.submit(command)
 
     def handle(self, event: Event, at_ns: int) -> None:
         """Take in what the engine says of it."""

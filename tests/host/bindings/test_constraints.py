@@ -16,7 +16,7 @@ MAKERS = """
         model = models.Model.open(None)
         Constraint = constraints.Constraint
         def options(number):
-            return generation.Options(False, 0, None, number)
+            return generation.Options(False, 0, None, number, None)
         context = contexts.Context.create(model, None)
         context.fill("abc")
 """

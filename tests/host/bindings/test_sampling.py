@@ -21,6 +21,11 @@ pytestmark = pytest.mark.runner
         ({}, {"strings": [""]}, {}, "a stop string is empty"),
         ({}, {"strings": ["x"] * 257}, {}, "257 stop strings; at most 256"),
         ({}, {}, {"log_probabilities": 21}, "21 log-probabilities; at most 20"),
+        ({}, {}, {"speculation": [0, 3, []]}, "speculation's max-draft is 0; it must be between 1 and 32"),
+        ({}, {}, {"speculation": [33, 3, []]}, "speculation's max-draft is 33"),
+        ({}, {}, {"speculation": [8, 9, []]}, "speculation's ngram is 9; it must be between 1 and 8"),
+        ({}, {}, {"speculation": [8, 3, [300]]}, "expected token 300"),
+        ({}, {}, {"speculation": [8, 3, [1] * 16_385]}, "16,385 expected tokens; at most 16,384"),
     ],
 )
 def test_arguments_out_of_range(
@@ -36,7 +41,8 @@ def test_arguments_out_of_range(
             for name, new in changes.items():
                 setattr(record, name, float(new) if isinstance(new, str) else new)
         SAMPLING.logit_bias = [tuple(entry) for entry in SAMPLING.logit_bias]
-        chosen = generation.Options(False, 0, options.get("log_probabilities"), None)
+        speculation = generation.Speculation(*options["speculation"]) if "speculation" in options else None
+        chosen = generation.Options(False, 0, options.get("log_probabilities"), None, speculation)
         return refused(generation.generate, context, SAMPLING, STOP, chosen)
     """,
         [sampling, stop, options],
