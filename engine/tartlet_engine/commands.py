@@ -9,6 +9,7 @@ from typing import Any
 from tartlet_engine import validation
 from tartlet_engine.accounts import RunAccount
 from tartlet_engine.api import (
+    AnswerStep,
     AppendTokens,
     CancelGeneration,
     CloseRun,
@@ -28,6 +29,7 @@ from tartlet_engine.api import (
     FlushContext,
     ForkContext,
     ForkMatcher,
+    ForkSteps,
     FreeConstraint,
     FreeContext,
     FreeMask,
@@ -54,6 +56,7 @@ from tartlet_engine.fairness import MAX_WEIGHT, MIN_WEIGHT, FairShares
 from tartlet_engine.generation import Generation
 from tartlet_engine.pages import PagePool
 from tartlet_engine.sequence import Sequence
+from tartlet_engine.stepping.state import StepState
 from tartlet_engine.stop import StopDecider
 from tartlet_engine.token_table import TokenTable
 
@@ -181,13 +184,16 @@ class CommandHandler:
         max_tokens = room if command.stop.max_tokens is None else min(command.stop.max_tokens, room)
         decider = StopDecider(command.stop, self._info.eos_token_ids, max_tokens, self._token_table)
         account, matcher, allowed = sequence.account, None, None
+        steps = StepState(prompt_len, decider.state) if command.stepped else None
         if command.mask_id is not None:
             allowed = self.constraints.masks.get_sampled(account, command.mask_id)
         if command.constraint_id is not None:
-            matcher = self.constraints.begin(account, command.constraint_id, allowed=allowed)
-        generation = Generation(command, sequence, decider, arrived_ns, matcher, allowed)
+            matcher = self.constraints.begin(
+                account, command.constraint_id, allowed=allowed, takes_forced=not command.stepped
+            )
+        generation = Generation(command, sequence, decider, arrived_ns, matcher, allowed, steps)
         self._demands.begin(generation)
-        if room == 0:
+        if room == 0 and steps is None:
             self._demands.finish(generation, FinishReason.LENGTH)
 
     def _cancel(self, command: CancelGeneration, arrived_ns: int) -> None:
@@ -219,6 +225,8 @@ def _failed_id(command: Command) -> int:
             return command.operation_id
         case ForkContext():
             return command.child_id
+        case ForkSteps():
+            return command.child_generation_id
         case CompileConstraint() | CombineConstraints() | ConstrainToMask() | FreeConstraint():
             return command.constraint_id
         case MakeMask() | FreeMask():
@@ -231,7 +239,7 @@ def _failed_id(command: Command) -> int:
             return command.run_id
         case PublishPrefix() | UnpublishPrefix():
             return command.prefix_id
-        case CancelGeneration():
+        case CancelGeneration() | AnswerStep():
             return command.generation_id
         case _:
             return command.context_id

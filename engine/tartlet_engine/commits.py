@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from tartlet_engine.accounts import RunLimitError
+from tartlet_engine.accounts import RunAccount, RunLimitError
 from tartlet_engine.api import Chunk, FinishReason, PositionLogprobs, TokenLogprob
 from tartlet_engine.demands import Demands
 from tartlet_engine.fairness import DECODE_COST
@@ -20,6 +20,11 @@ class Commits:
         """Tell `demands` what comes of it."""
         self._demands = demands
         self.num_tokens = 0  # appended so far
+
+    def count(self, account: RunAccount) -> None:
+        """Count a token that a generation of the run has got."""
+        account.num_generated_tokens += 1
+        self.num_tokens += 1
 
     def sampled(self, generation: Generation, sampled: Sampled) -> None:
         """Append a sampled token, and end the generation if it was the last."""
@@ -59,8 +64,7 @@ class Commits:
             except RunLimitError as error:
                 breach = error
                 break
-            account.num_generated_tokens += 1
-            self.num_tokens += 1
+            self.count(account)
             if is_forced:
                 generation.num_forced += 1
             else:

@@ -58,6 +58,10 @@ class ContextTable:
         """Drop the tokens after the first `length`. Raises CommandError if it is busy or shorter."""
         self.require_idle(sequence)
         self._require_length(sequence, length)
+        self.cut(sequence, length)
+
+    def cut(self, sequence: Sequence, length: int) -> None:
+        """Drop the tokens after the first `length`, of which there are as many. Forks that wait for them go on."""
         self.orphan_followers(sequence, kept_len=length)
         sequence.truncate(length)
         if sequence.link is not None:
@@ -188,7 +192,8 @@ class ContextTable:
 
     def _will_compute(self, sequence: Sequence, length: int) -> bool:
         """Tell whether the sequence computes its first `length` tokens on its own, whatever it samples."""
-        return sequence.generation is None or length <= sequence.generation.prompt_len
+        generation = sequence.generation
+        return generation is None or generation.steps is not None or length <= generation.prompt_len
 
     def _follow(self, follower: Sequence, source: Sequence, prefix_len: int) -> None:
         """Let the follower share the source's first `prefix_len` tokens, at once or when they are computed."""

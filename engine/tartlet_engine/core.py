@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from tartlet_engine.api import Command, EngineError, EngineStats, ErrorCode, Event, ModelInfo
@@ -27,6 +27,7 @@ from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.side_work import SideWork
 from tartlet_engine.step import Stepper
+from tartlet_engine.stepping.operations import StepOperations
 from tartlet_engine.swap import SwapSpace
 from tartlet_engine.token_table import TokenTable
 
@@ -110,6 +111,8 @@ class EngineCore:
         self._handler.add(self.matchers.handlers)
         self._handler.constraints = self.constraints
         self._handler.matchers = self.matchers
+        steps = StepOperations(info, self._contexts, self._demands, self._stepper.stepped, self.constraints)
+        self._handler.add(steps.handlers)
         evictions = Evictions(
             info, runner, self._contexts, self._demands, self._preemption, self._handler.require_computable
         )
@@ -118,8 +121,11 @@ class EngineCore:
     @property
     def has_work(self) -> bool:
         """Tell whether somebody waits for something that steps bring nearer."""
-        between_steps = (self.saves, self.constraints, self.matchers)
-        return bool(self._contexts.active) or self._stepper.is_ahead or any(each.has_work for each in between_steps)
+        return self._has_model_work or any(each.has_work for each in (self.saves, self.constraints, self.matchers))
+
+    @property
+    def _has_model_work(self) -> bool:
+        return bool(self._contexts.active) or self._stepper.is_ahead or self._stepper.stepped.has_answers
 
     def handle(self, command: Command, arrived_ns: int) -> None:
         """Carry out a command. Never raises for what the command holds."""
@@ -140,20 +146,29 @@ class EngineCore:
         Raises:
             AssertionError: they do not; the engine cannot go on.
         """
-        try:
-            if self._contexts.active or self._stepper.is_ahead:
-                self._stepper.step()
-        except Exception as error:
-            _log.exception("step=%d failed outside the forward pass", self._stepper.num_steps)
-            failure = EngineError(ErrorCode.INTERNAL, f"a step failed: {type(error).__name__}: {error}")
-            for sequence in list(self._contexts.active.values()):
-                sequence.forget()
-                self._demands.fail(sequence, failure)
-            self.check_integrity()
+        if self._has_model_work:
+            self._guard(self._stepper.step)
         self.saves.advance()
         self.constraints.advance()
         self.matchers.advance()
         self._published.settle()
+
+    def sample_answered(self) -> None:
+        """Do what a step begins with: sample what programs have answered. Its events need not wait for the step."""
+        if self._stepper.stepped.has_answers:
+            self._guard(self._stepper.sample_answered)
+
+    def _guard(self, action: Callable[[], object]) -> None:
+        """Carry out a part of a step; whoever waits is told if it fails."""
+        try:
+            action()
+        except Exception as error:
+            _log.exception("step=%d failed outside the forward pass", self._stepper.num_steps)
+            failure = EngineError(ErrorCode.INTERNAL, f"a step failed: {type(error).__name__}: {error}")
+            for sequence in [*self._contexts.active.values(), *self._stepper.stepped.answered_sequences]:
+                sequence.forget()
+                self._demands.fail(sequence, failure)
+            self.check_integrity()
 
     def take_events(self) -> list[Event]:
         """Return the events since the last call."""

@@ -104,7 +104,7 @@ class Demands:
         """End a generation with what it has. No effect if it has ended."""
         generation = self.generations.get(generation_id)
         if generation is not None:
-            if text := generation.rest_of_text():
+            if generation.steps is None and (text := generation.rest_of_text()):
                 self.events.append(Chunk(generation_id, (), text))
             self.finish(generation, FinishReason.CANCELLED)
 

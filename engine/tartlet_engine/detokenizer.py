@@ -32,6 +32,21 @@ class Detokenizer:
             return ""
         return self._decoder.decode(self._table[token_id])
 
+    def copy(self) -> Detokenizer:
+        """Return one that is as far as this one, and goes on by itself."""
+        other = Detokenizer(self._table, self._hidden_ids)
+        other.state = self.state
+        return other
+
+    @property
+    def state(self) -> tuple[bytes, int]:
+        """What is held back of an incomplete character, to go back to."""
+        return self._decoder.getstate()
+
+    @state.setter
+    def state(self, state: tuple[bytes, int]) -> None:
+        self._decoder.setstate(state)
+
     def flush(self) -> str:
         """Return what is held back of an incomplete character, as U+FFFD. Nothing may be fed afterwards."""
         return self._decoder.decode(b"", final=True)

@@ -174,6 +174,8 @@ class InProcessEngine:
                 return False
         self._handle_commands(core)
         if core.has_work:
+            core.sample_answered()
+            self._deliver(core.take_events())  # programs take them in while the step computes
             core.step()
         self._stats = core.stats()
         self._deliver(core.take_events())

@@ -5,6 +5,8 @@ One `LogitsProcessor` per generation that asks for any: the step tells it each t
 
 from __future__ import annotations
 
+import copy
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,14 +53,18 @@ class LogitsProcessor:
         biases: dict[int, float] = {}
         for token_id, bias in sampling.logit_bias:
             biases[token_id] = biases.get(token_id, 0.0) + bias
+        self._biases = biases
         self._bias_ids = np.array(list(biases), dtype=np.int64)
         self._bias = np.array(list(biases.values()), dtype=np.float32)
-        penalised = list(dict.fromkeys(context_ids)) if self._repetition != 1.0 else []
+        self._in_context = Counter(context_ids) if self._repetition != 1.0 else Counter()
+        penalised = list(self._in_context)
         self._position = {token_id: position for position, token_id in enumerate(penalised)}
         room = max(64, 2 * len(penalised))
         self._ids = np.zeros(room, dtype=np.int64)  # distinct ids; only the first len(self._position) are set
         self._ids[: len(penalised)] = penalised
         self._counts = np.zeros(room, dtype=np.float32)  # how often each of them was generated
+        self._is_gone = np.zeros(room, dtype=np.bool_)  # it is neither in the context nor generated any more
+        self._num_gone = 0
 
     def note(self, token_id: int) -> None:
         """Count a generated token. Cost: constant, amortised."""
@@ -66,8 +72,42 @@ class LogitsProcessor:
         if position == len(self._ids):
             self._ids = np.concatenate([self._ids, np.zeros_like(self._ids)])
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
+            self._is_gone = np.concatenate([self._is_gone, np.zeros_like(self._is_gone)])
         self._ids[position] = token_id
         self._counts[position] += 1
+        if self._num_gone:
+            self._num_gone -= int(self._is_gone[position])
+            self._is_gone[position] = False
+
+    def forget(self, token_id: int, *, was_generated: bool) -> None:
+        """Take back a generated token, or one of the context when the generation began. Cost: constant."""
+        position = self._position.get(token_id)
+        if position is None:
+            return  # of the context, and nothing is made of those
+        if was_generated:
+            self._counts[position] -= 1
+        elif self._repetition != 1.0:
+            self._in_context[token_id] -= 1
+        if self._counts[position] == 0 and self._in_context[token_id] == 0:
+            self._is_gone[position] = True
+            self._num_gone += 1
+
+    def copy(self) -> LogitsProcessor:
+        """Return one with the same counts, which goes on by itself."""
+        other = copy.copy(self)
+        other._in_context, other._position = self._in_context.copy(), self._position.copy()
+        other._ids, other._counts, other._is_gone = self._ids.copy(), self._counts.copy(), self._is_gone.copy()
+        return other
+
+    def biased(self, biases: Sequence[tuple[int, float]]) -> LogitsProcessor:
+        """Return one that adds these biases as well, and shares its counts with this one: for one row only."""
+        other = copy.copy(self)
+        sums = self._biases.copy()
+        for token_id, bias in biases:
+            sums[token_id] = sums.get(token_id, 0.0) + bias
+        other._bias_ids = np.array(list(sums), dtype=np.int64)
+        other._bias = np.array(list(sums.values()), dtype=np.float32)
+        return other
 
     def apply(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the row with penalties and bias applied, in this order: repetition, presence and frequency, bias.
@@ -93,6 +133,9 @@ class LogitsProcessor:
         """Return what the penalties do now, for whoever applies them elsewhere."""
         ids = self._ids[: len(self._position)]
         counts = self._counts[: len(ids)]
+        if self._num_gone:
+            stays = ~self._is_gone[: len(ids)]
+            ids, counts = ids[stays], counts[stays]
         subtracted = np.float32(self._presence) * (counts > 0) + np.float32(self._frequency) * counts
         return Penalties(ids, self._repetition, subtracted)
 

@@ -80,6 +80,11 @@ class RunAhead:
         self._logits = torch.empty(0)
 
     @property
+    def is_possible(self) -> bool:
+        """Tell whether anything is ever computed ahead."""
+        return self._runner is not None
+
+    @property
     def is_ahead(self) -> bool:
         """Tell whether something has been computed that no step has taken yet."""
         return bool(self._rows)
@@ -87,7 +92,7 @@ class RunAhead:
     def launch(self, generations: Seq[Generation], tokens: PendingTokens, num_active: int) -> None:
         """Launch the next step of all generations, if it is certain what that would be.
 
-        It is not if anybody else demands something, if penalties, a constraint or a draft depend on the token, or if
+        It is not if anybody else demands something, if penalties, a constraint, a draft or a program depend on it, or if
         pages are short.
 
         Args:
@@ -148,7 +153,7 @@ class RunAhead:
             is_alone = not (sequence.followers or sequence.flushes or sequence.link or sequence.lookahead)
             if generation is None or generation.sampling_row.processor is not None or not is_alone:
                 return False
-            if generation.matcher is not None or generation.drafter is not None:
+            if generation.matcher is not None or generation.drafter is not None or generation.steps is not None:
                 return False
             index = chunk.start // self._pool.page_size
             if chunk.start != len(sequence.token_ids) or index < len(page_table.page_ids) - 1 or page_table.num_swapped:

@@ -104,6 +104,15 @@ def launch_sampling(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> Pendin
     return _Done([_sample_row(row_values, row) for row_values, row in zip(values, rows, strict=True)])
 
 
+def launch_sampling_each(logits: Sequence[torch.Tensor], rows: Sequence[SamplingRow]) -> PendingTokens:
+    """Do what `launch_sampling` does, for rows float32[V] that do not lie together, at least one."""
+    if logits[0].is_cuda:
+        import torch
+
+        return launch_sampling(torch.stack(list(logits)), rows)
+    return _Done([_sample_row(values.detach().numpy(), row) for values, row in zip(logits, rows, strict=True)])
+
+
 def uniform(seed: int, index: int) -> float:
     """Number `index` of the stream `seed`: uniform in [0, 1), 53 random bits, the same on every machine.
 

@@ -57,6 +57,7 @@ class Sequence:
     gaps: Gaps = ()  # in its positions, where tokens were evicted
     # float32[V] after the last token: set only while all tokens are computed. Forks share it, nobody writes to it.
     logits: Tensor | None = None
+    has_lent_logits: bool = False  # they are a row of a step's logits, which must not be kept for long: `keep_logits`
     generation: Generation | None = None
     lookahead: Lookahead | None = None  # tokens after its own that are computed provisionally
     flushes: list[Flush] = field(default_factory=list)
@@ -86,7 +87,7 @@ class Sequence:
     @property
     def target_len(self) -> int:
         """Tokens of its own to be computed for whoever demands most."""
-        if self.generation is not None or self.is_looking_ahead:
+        if self.is_looking_ahead or (self.generation is not None and not self.generation.is_parked):
             return len(self.token_ids)
         return max((flush.target_len for flush in self.flushes), default=0)
 
@@ -108,7 +109,8 @@ class Sequence:
     @property
     def has_demand(self) -> bool:
         """Tell whether somebody waits for this sequence to be computed."""
-        return self.generation is not None or bool(self.flushes) or self.is_looking_ahead
+        is_generating = self.generation is not None and not self.generation.is_parked
+        return is_generating or bool(self.flushes) or self.is_looking_ahead
 
     @property
     def num_to_compute(self) -> int:
@@ -124,7 +126,7 @@ class Sequence:
         generation = self.generation
         return (
             generation is not None
-            and generation.num_generated > 0
+            and generation.ends_with_sampled
             and self.lookahead is None
             and self.num_to_compute == 1
         )
@@ -232,11 +234,18 @@ class Sequence:
             self.drop_lookahead()
             self.num_computed -= 1
 
+    def keep_logits(self) -> None:
+        """Make the logits a copy of its own, if they are a row of a whole step's."""
+        if self.has_lent_logits and self.logits is not None:
+            self.logits = self.logits.clone()
+        self.has_lent_logits = False
+
     def share_from(self, source: Sequence, prefix_len: int) -> None:
         """Share the source's pages of the first `prefix_len` tokens, as far as computed, and its logits if they fit."""
         self.num_computed = min(prefix_len, source.num_computed)
         self.page_table.share_prefix(source.page_table, self.num_computed)
         if self.num_computed == len(self.token_ids) == len(source.token_ids):
+            source.keep_logits()
             self.logits = source.logits
 
     def _forget_keys(self, length: int) -> None:

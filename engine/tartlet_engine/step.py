@@ -20,15 +20,17 @@ from tartlet_engine.costs import Costs
 from tartlet_engine.demands import Demands
 from tartlet_engine.draft_rows import DraftRows
 from tartlet_engine.fairness import PREFILL_COST, FairShares
+from tartlet_engine.generation import Generation
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
 from tartlet_engine.prefix_cache import PrefixCache
 from tartlet_engine.run_ahead import AheadRunner, RunAhead
-from tartlet_engine.sampler import launch_sampling
+from tartlet_engine.sampler import Sampled, launch_sampling, launch_sampling_each
 from tartlet_engine.scheduler import Scheduler
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.step_plan import Chunk, StepPlan
 from tartlet_engine.step_timer import StepTimer
+from tartlet_engine.stepping.rows import SteppedRows, row_of
 from tartlet_engine.watchdog import Watchdog
 
 _log = logging.getLogger("tartlet_engine")
@@ -61,6 +63,7 @@ class Stepper:
         self._commits = Commits(demands)
         self._constrained = ConstrainedRows(demands, self._commits)
         self.drafts = DraftRows(pool, demands, self._commits, self._constrained, prefix_cache)
+        self.stepped = SteppedRows(contexts, demands, self._commits)
         self._ahead = RunAhead(pool, runner, scheduler.max_batch_tokens)
         self.num_steps = 0
         self.num_prefill_tokens = 0
@@ -76,8 +79,23 @@ class Stepper:
         """Tokens that generations have got, forced ones included."""
         return self._commits.num_tokens
 
+    def sample_answered(self) -> bool:
+        """Sample stepped generations whose answer and logits are there, so that the next step computes their tokens.
+
+        Tells whether there were any.
+        """
+        generations = self._constrained.ready(self.stepped.take_answered(), is_idle=not self._contexts.active)
+        generations = self.stepped.masked(generations)
+        if not generations:
+            return False
+        logits = [row for generation in generations if (row := generation.sequence.logits) is not None]
+        results = launch_sampling_each(logits, [row_of(generation) for generation in generations]).wait()
+        self._commit(generations, results)
+        return True
+
     def step(self) -> None:
         """Carry out one step. Every call ends some demand or brings some nearer to its end."""
+        self.sample_answered()
         if not self._contexts.active:
             self._ahead.take(())
             return
@@ -140,6 +158,7 @@ class Stepper:
         rest = [chunk for chunk in chunks if chunk.sequence not in ahead]
         if rest:
             batch = build_batch(rest, plan.page_copies, self._pool.page_size, self._runner.device)
+            self.stepped.keep_lent_logits()
             self._timer.begin()
             computed = self._runner.forward(batch)
             self._timer.launched(sum(chunk.num_tokens for chunk in rest))
@@ -168,7 +187,9 @@ class Stepper:
             if slots and slots[0] < length:
                 sequence.logits = logits[row]
                 completed.append(sequence)
-                if sequence.generation is None or sequence.followers:
+                if sequence.generation is not None and sequence.generation.steps is not None:
+                    self.stepped.lend_logits(sequence)
+                elif sequence.generation is None or sequence.followers:
                     # Kept after this step: a copy of its own, which does not keep the whole step's logits.
                     sequence.logits = sequence.logits.clone()
             if sequence.followers:
@@ -208,25 +229,39 @@ class Stepper:
         if len(kept) > len(computed):
             computed = list(dict.fromkeys((*computed, *kept)))
         generations = [sequence.generation for sequence in computed if sequence.generation is not None]
+        generations = self.stepped.answered_of(generations)
         if not generations:
             return False
-        generations = self._constrained.ready(generations, is_idle=is_idle)
+        generations = self.stepped.masked(self._constrained.ready(generations, is_idle=is_idle))
         if not generations:
             return True
+        rows = [row_of(generation) for generation in generations]
         is_rows = logits is not None and len(logits) == len(row_sequences)
-        if logits is None or not is_rows or [generation.sequence for generation in generations] != row_sequences:
-            logits = torch.stack([row for generation in generations if (row := generation.sequence.logits) is not None])
-        pending = launch_sampling(logits, [generation.sampling_row for generation in generations])
+        if logits is not None and is_rows and [generation.sequence for generation in generations] == row_sequences:
+            pending = launch_sampling(logits, rows)
+        else:
+            kept_logits = [row for generation in generations if (row := generation.sequence.logits) is not None]
+            pending = launch_sampling_each(kept_logits, rows)
+        if self._ahead.is_possible:
+            self.stepped.keep_lent_logits()
         self._ahead.launch(generations, pending, len(self._contexts.active))
         results = pending.wait()
         self._timer.waited()
+        self._commit(generations, results)
+        return True
+
+    def _commit(self, generations: list[Generation], results: list[Sampled | EngineError]) -> None:
+        """Append what was sampled."""
         for generation, result in zip(generations, results, strict=True):
             generation.note_cached(generation.prompt_len)
             if isinstance(result, EngineError):
                 self._demands.fail(generation.sequence, result)
-            elif not generation.sequence.account.is_stopped:
+            elif generation.sequence.account.is_stopped:
+                continue
+            elif generation.steps is not None:
+                self.stepped.sampled(generation, result)
+            else:
                 self.drafts.commit(generation, result)
-        return True
 
     def _fail_for_pages(self, sequence: Sequence, have: int) -> None:
         """Fail a sequence that needs more pages than it can have, and take back those that it has."""

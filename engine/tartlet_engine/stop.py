@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,10 +43,26 @@ class StopMatcher:
         self._held = text[shown:]
         return text[:shown], None
 
+    def copy(self) -> StopMatcher:
+        """Return one that is as far as this one, and goes on by itself."""
+        other = copy.copy(self)
+        other._matched = self._matched.copy()
+        return other
+
     def flush(self) -> str:
         """Return what was held back; no stop string follows."""
         held, self._held = self._held, ""
         return held
+
+    @property
+    def state(self) -> tuple[tuple[int, ...], str]:
+        """How far each string is matched, and what is held back, to go back to."""
+        return tuple(self._matched), self._held
+
+    @state.setter
+    def state(self, state: tuple[tuple[int, ...], str]) -> None:
+        matched, self._held = state
+        self._matched[:] = matched
 
     def _advance(self, char: str) -> str | None:
         """Move every automaton on by a character; return the longest string that is complete."""
@@ -72,6 +89,14 @@ def _borders(string: str) -> list[int]:
             length += 1
         borders[position] = length
     return borders
+
+
+@dataclass(slots=True, frozen=True)
+class TextState:
+    """Where a generation's text is, for a `StopDecider` to go back to."""
+
+    decoder: tuple[bytes, int]
+    matcher: tuple[tuple[int, ...], str]
 
 
 @dataclass(slots=True, frozen=True)
@@ -116,6 +141,23 @@ class StopDecider:
         if self.tokens_left <= 0:
             return self._finish(text, FinishReason.LENGTH)
         return StopStep(text)
+
+    @property
+    def state(self) -> TextState:
+        """Where the text is, to go back to."""
+        return TextState(self._detokenizer.state, self._matcher.state)
+
+    def go_back(self, state: TextState, num_tokens: int) -> None:
+        """Go back to where the text was, over so many tokens, which may come again."""
+        self._detokenizer.state, self._matcher.state = state.decoder, state.matcher
+        self.tokens_left += num_tokens
+
+    def copy(self) -> StopDecider:
+        """Return one that is as far as this one, and goes on by itself."""
+        other = copy.copy(self)
+        other._detokenizer = self._detokenizer.copy()
+        other._matcher = self._matcher.copy()
+        return other
 
     def flush(self) -> str:
         """Return the text held back, when the generation ends for a reason of its own, such as a cancel."""

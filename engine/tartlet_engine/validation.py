@@ -10,7 +10,17 @@ import math
 import re
 from collections.abc import Sequence
 
-from tartlet_engine.api import ErrorCode, Generate, ModelInfo, Sampling, SaveContext, Speculation, Stop
+from tartlet_engine.api import (
+    ErrorCode,
+    Generate,
+    ModelInfo,
+    Sampling,
+    SaveContext,
+    Speculation,
+    Splice,
+    StepAnswer,
+    Stop,
+)
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.prefix_index import OPERATOR
 
@@ -25,6 +35,7 @@ MAX_TEMPERATURE = 100.0
 MAX_DRAFT = 32  # tokens
 MAX_NGRAM = 8
 MAX_EXPECTED_TOKENS = 16_384
+MAX_SPLICES = 64
 MAX_TTL_MS = 10 * 365 * 24 * 3600 * 1000
 MAX_TENANT_LEN = 256  # characters
 MAX_HOST_STATE = 1 << 20  # characters
@@ -87,6 +98,37 @@ def check_generate(command: Generate, vocabulary_size: int) -> None:
         _check_speculation(command.speculation, vocabulary_size)
 
 
+def check_step_answer(answer: StepAnswer, info: ModelInfo) -> None:
+    """Raise CommandError `invalid-argument`, with field, value and range, unless the model can carry it out.
+
+    Whether there is as much to take back, and room for what is added, is not checked here.
+    """
+    if answer.temperature is not None:
+        _check_number("temperature", answer.temperature, 0.0, MAX_TEMPERATURE)
+    if answer.allow is not None:
+        if not 1 <= len(answer.allow) <= info.vocabulary_size:
+            _refuse("allow", f"{len(answer.allow)} ids", f"1 to {info.vocabulary_size} ids")
+        check_token_ids("allow", answer.allow, info.vocabulary_size)
+    _check_biases("bias", answer.bias, info.vocabulary_size)
+    if len(answer.splices) > MAX_SPLICES:
+        _refuse("splices", f"{len(answer.splices)} splices", f"at most {MAX_SPLICES}")
+    if not answer.sample and (len(answer.splices) > 1 or any(splice.when_sampled for splice in answer.splices)):
+        _refuse("splices", f"{len(answer.splices)} splices", "one without a condition, or none, if nothing is sampled")
+    for position, splice in enumerate(answer.splices):
+        _check_splice(f"splices[{position}]", splice, info)
+
+
+def _check_splice(field: str, splice: Splice, info: ModelInfo) -> None:
+    if len(splice.when_sampled) > MAX_STOP_TOKENS:
+        _refuse(f"{field}.when_sampled", f"{len(splice.when_sampled)} ids", f"at most {MAX_STOP_TOKENS} ids")
+    check_token_ids(f"{field}.when_sampled", splice.when_sampled, info.vocabulary_size)
+    if splice.backtrack < 0:
+        _refuse(f"{field}.backtrack", splice.backtrack, "0 or greater")
+    if len(splice.token_ids) > info.context_len:
+        _refuse(f"{field}.token_ids", f"{len(splice.token_ids)} ids", f"at most {info.context_len} ids")
+    check_token_ids(f"{field}.token_ids", splice.token_ids, info.vocabulary_size)
+
+
 def _check_sampling(sampling: Sampling, vocabulary_size: int) -> None:
     _check_number("sampling.temperature", sampling.temperature, 0.0, MAX_TEMPERATURE)
     _check_number("sampling.min_p", sampling.min_p, 0.0, 1.0)
@@ -100,11 +142,7 @@ def _check_sampling(sampling: Sampling, vocabulary_size: int) -> None:
         _refuse("sampling.top_k", sampling.top_k, "0 or greater")
     if not 0 <= sampling.seed < 2**64:
         _refuse("sampling.seed", sampling.seed, "0 to 2**64 - 1")
-    if len(sampling.logit_bias) > MAX_LOGIT_BIASES:
-        _refuse("sampling.logit_bias", f"{len(sampling.logit_bias)} entries", f"at most {MAX_LOGIT_BIASES} entries")
-    check_token_ids("sampling.logit_bias", [token_id for token_id, _ in sampling.logit_bias], vocabulary_size)
-    for position, (_, bias) in enumerate(sampling.logit_bias):
-        _check_number(f"sampling.logit_bias[{position}]", bias, -MAX_BIAS, MAX_BIAS)
+    _check_biases("sampling.logit_bias", sampling.logit_bias, vocabulary_size)
 
 
 def _check_stop(stop: Stop, vocabulary_size: int) -> None:
@@ -130,6 +168,14 @@ def _check_speculation(speculation: Speculation, vocabulary_size: int) -> None:
     if len(expected) > MAX_EXPECTED_TOKENS:
         _refuse("speculation.expected_token_ids", f"{len(expected):,} ids", f"at most {MAX_EXPECTED_TOKENS:,} ids")
     check_token_ids("speculation.expected_token_ids", expected, vocabulary_size)
+
+
+def _check_biases(field: str, biases: Sequence[tuple[int, float]], vocabulary_size: int) -> None:
+    if len(biases) > MAX_LOGIT_BIASES:
+        _refuse(field, f"{len(biases)} entries", f"at most {MAX_LOGIT_BIASES} entries")
+    check_token_ids(field, [token_id for token_id, _ in biases], vocabulary_size)
+    for position, (_, bias) in enumerate(biases):
+        _check_number(f"{field}[{position}]", bias, -MAX_BIAS, MAX_BIAS)
 
 
 def _check_number(field: str, value: float, least: float, greatest: float) -> None:

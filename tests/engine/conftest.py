@@ -19,6 +19,7 @@ import pytest
 import torch
 
 from tartlet_engine.api import (
+    AnswerStep,
     AppendTokens,
     CancelGeneration,
     Chunk,
@@ -37,6 +38,7 @@ from tartlet_engine.api import (
     Finished,
     FlushContext,
     ForkContext,
+    ForkSteps,
     FreeConstraint,
     FreeContext,
     Generate,
@@ -52,6 +54,10 @@ from tartlet_engine.api import (
     SavedContext,
     SavedList,
     Speculation,
+    Splice,
+    StepAnswer,
+    Stepped,
+    StepRefused,
     Stop,
     TruncateContext,
     UnpublishPrefix,
@@ -235,6 +241,7 @@ class Driver:
         constraint_id: int | None = None,
         mask_id: int | None = None,
         speculation: Speculation | None = None,
+        stepped: bool = False,
         **options: Any,
     ) -> int:
         """Greedy and past eos, unless told otherwise."""
@@ -242,9 +249,42 @@ class Driver:
         stop_names = set(Stop.__struct_fields__)
         stop = {"ignore_eos": True} | {name: value for name, value in options.items() if name in stop_names}
         sampling = {"seed": 0, "temperature": 0.0} | {n: v for n, v in options.items() if n not in stop_names}
-        what = num_logprobs, constraint_id, mask_id, speculation
+        what = num_logprobs, constraint_id, mask_id, speculation, stepped
         self.do(Generate(generation_id, context_id, Sampling(**sampling), Stop(**stop), *what))
         return generation_id
+
+    def steps(self, context_id: int, **options: Any) -> int:
+        """Start a stepped generation: greedy and past eos, unless told otherwise."""
+        return self.generate(context_id, stepped=True, **options)
+
+    def answer(self, generation_id: int, *splices: Splice, **answer: Any) -> None:
+        """Answer a step, without carrying one out."""
+        self.do(AnswerStep(generation_id, StepAnswer(splices=splices, **answer)))
+
+    def next(self, generation_id: int, *splices: Splice, **answer: Any) -> Stepped:
+        """Answer a step, and wait for its outcome."""
+        known = len(self.outcomes(generation_id))
+        self.answer(generation_id, *splices, **answer)
+        while len(self.outcomes(generation_id)) == known:
+            assert self.core.has_work, "nobody brings the step nearer to its end"
+            self.step()
+        return self.outcomes(generation_id)[-1]
+
+    def outcomes(self, generation_id: int) -> list[Stepped]:
+        return [e for e in self.events if isinstance(e, Stepped) and e.generation_id == generation_id]
+
+    def refusals(self, generation_id: int) -> list[EngineError]:
+        return [e.error for e in self.events if isinstance(e, StepRefused) and e.generation_id == generation_id]
+
+    def fork_steps(self, generation_id: int, seed: int | None = None) -> tuple[int, int]:
+        """The child's context, and the generation on it."""
+        context_id, child_id = next(self._ids), next(self._ids)
+        self.do(ForkSteps(generation_id, context_id, child_id, seed))
+        return context_id, child_id
+
+    def held(self, context_id: int) -> list[int]:
+        """The tokens of a context."""
+        return list(self.core._contexts.get(context_id).token_ids)
 
     def compile(self, run_id: int, kind: ConstraintKind, text: str) -> int:
         """Compile a constraint, and wait until that is done or has failed."""

@@ -5,6 +5,7 @@ All that the program side knows of the engine is here. It must import neither to
 
 from tartlet_engine.api.client import EngineClient, EngineConfig, EngineStats, ModelText
 from tartlet_engine.api.commands import (
+    AnswerStep,
     AppendTokens,
     CancelGeneration,
     CloseRun,
@@ -15,6 +16,7 @@ from tartlet_engine.api.commands import (
     Fence,
     FlushContext,
     ForkContext,
+    ForkSteps,
     FreeContext,
     Generate,
     ListSaved,
@@ -48,6 +50,8 @@ from tartlet_engine.api.events import (
     MatcherMoved,
     Opened,
     SavedList,
+    Stepped,
+    StepRefused,
 )
 from tartlet_engine.api.values import (
     Combination,
@@ -60,12 +64,15 @@ from tartlet_engine.api.values import (
     Sampling,
     SavedContext,
     Speculation,
+    Splice,
+    StepAnswer,
     Stop,
     TokenLogprob,
     Usage,
 )
 
 __all__ = [
+    "AnswerStep",
     "AppendTokens",
     "CancelGeneration",
     "Chunk",
@@ -94,6 +101,7 @@ __all__ = [
     "FlushContext",
     "ForkContext",
     "ForkMatcher",
+    "ForkSteps",
     "FreeConstraint",
     "FreeContext",
     "FreeMask",
@@ -117,6 +125,10 @@ __all__ = [
     "SavedContext",
     "SavedList",
     "Speculation",
+    "Splice",
+    "StepAnswer",
+    "StepRefused",
+    "Stepped",
     "Stop",
     "TokenLogprob",
     "TruncateContext",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from tartlet_engine.api.constraint_commands import ConstraintCommand
-from tartlet_engine.api.values import Sampling, Speculation, Stop
+from tartlet_engine.api.values import Sampling, Speculation, StepAnswer, Stop
 
 
 class OpenRun(msgspec.Struct, frozen=True, tag=True):
@@ -102,7 +102,10 @@ class FreeContext(msgspec.Struct, frozen=True, tag=True):
 
 
 class Generate(msgspec.Struct, frozen=True, tag=True):
-    """Starts a generation at the end of the context. Answered by `Chunk`s, then `Finished`, or by `Failed`."""
+    """Starts a generation at the end of the context. Answered by `Chunk`s, then `Finished`, or by `Failed`.
+
+    Stepped: it does nothing but what `AnswerStep`s say, and each is answered by `Stepped` or `StepRefused` instead.
+    """
 
     generation_id: int
     context_id: int
@@ -112,6 +115,28 @@ class Generate(msgspec.Struct, frozen=True, tag=True):
     constraint_id: int | None = None  # what it generates follows this constraint of the run, from its beginning
     mask_id: int | None = None  # all that it generates is in this mask of the run
     speculation: Speculation | None = None  # it guesses its next tokens; which ones it gets does not depend on that
+    stepped: bool = False
+
+
+class AnswerStep(msgspec.Struct, frozen=True, tag=True):
+    """Says what the next step of a stepped generation does; one at a time. Ignored if the generation has ended."""
+
+    generation_id: int
+    answer: StepAnswer
+
+
+class ForkSteps(msgspec.Struct, frozen=True, tag=True):
+    """Forks the context of a stepped generation that waits for an answer, and goes on there as well.
+
+    The child shares the logits, if they are there, and has a copy of all that the generation knows: what its penalties
+    count, how far its constraint and its stop conditions are. Answered only by `Failed`, with the child's generation
+    id, if that comes to nothing; then there is no child context either.
+    """
+
+    generation_id: int
+    child_context_id: int
+    child_generation_id: int
+    seed: int | None = None  # None: the same as its parent's
 
 
 class CancelGeneration(msgspec.Struct, frozen=True, tag=True):
@@ -188,6 +213,8 @@ Command = (
     | FlushContext
     | FreeContext
     | Generate
+    | AnswerStep
+    | ForkSteps
     | CancelGeneration
     | ConstraintCommand
     | EvictContext

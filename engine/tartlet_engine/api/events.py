@@ -16,6 +16,26 @@ class Chunk(msgspec.Struct, frozen=True, tag=True):
     logprobs: tuple[PositionLogprobs, ...] = ()
 
 
+class Stepped(msgspec.Struct, frozen=True, tag=True):
+    """A step of a stepped generation is done. The next `AnswerStep` may come; its forward pass begins without it."""
+
+    generation_id: int
+    token_ids: tuple[int, ...]  # appended
+    text: str  # that they add: whole characters only, and nothing that may become a stop string
+    sampled: int | None = None  # even if it was replaced
+    backtrack: int = 0  # tokens that were dropped, before the appended ones: of those that were there before the step
+    text_backtrack: int = 0  # characters (code points) of the text so far that are taken back, before `text`
+    logprobs: PositionLogprobs | None = None  # where it sampled, if they were asked for
+    finish_reason: FinishReason | None = None  # it was the last step: `Finished` follows
+
+
+class StepRefused(msgspec.Struct, frozen=True, tag=True):
+    """An `AnswerStep` could not be carried out, and has changed nothing. The generation waits for another one."""
+
+    generation_id: int
+    error: EngineError
+
+
 class Finished(msgspec.Struct, frozen=True, tag=True):
     """A generation has ended; `Chunk`s before it hold its tokens and all of its text."""
 
@@ -80,4 +100,16 @@ class EngineStopped(msgspec.Struct, frozen=True, tag=True):
     error: EngineError
 
 
-Event = Chunk | Finished | Done | MatcherMoved | Opened | SavedList | Failed | LimitReached | EngineStopped
+Event = (
+    Chunk
+    | Stepped
+    | StepRefused
+    | Finished
+    | Done
+    | MatcherMoved
+    | Opened
+    | SavedList
+    | Failed
+    | LimitReached
+    | EngineStopped
+)

@@ -109,6 +109,29 @@ class Speculation(msgspec.Struct, frozen=True):
     expected_token_ids: tuple[int, ...] = ()  # parts of this text are expected
 
 
+class Splice(msgspec.Struct, frozen=True):
+    """A change of what a step appends: some tokens are dropped, then others appended, which nobody samples.
+
+    If the step samples, `backtrack` counts the sampled token, too: 1 drops only that, 0 keeps it.
+    """
+
+    when_sampled: tuple[int, ...] = ()  # holds if one of these is sampled; empty: whatever is
+    backtrack: int = 0
+    token_ids: tuple[int, ...] = ()
+
+
+class StepAnswer(msgspec.Struct, frozen=True):
+    """What a program wants of one step of its stepped generation. Nothing of it lasts beyond that step."""
+
+    sample: bool = True
+    allow: tuple[int, ...] | None = None  # only these tokens can be sampled; None: all
+    mask_id: int | None = None  # only tokens in this mask of the run
+    bias: tuple[tuple[int, float], ...] = ()  # added to the logits of single tokens, besides the sampling's own
+    temperature: float | None = None  # instead of the sampling's
+    # With sampling, the first whose condition holds counts; without, at most one, which has no condition.
+    splices: tuple[Splice, ...] = ()
+
+
 class Usage(msgspec.Struct, frozen=True):
     """What a generation used."""
 

@@ -36,7 +36,7 @@ class ConstrainedRows:
         deadline = time.monotonic() + FORCED_GRACE_S
         for sequence in list(sequences):
             generation = sequence.generation
-            if generation is None or generation.matcher is None:
+            if generation is None or generation.matcher is None or generation.steps is not None:
                 continue
             if generation.matcher.wait_forced(max(0.0, deadline - time.monotonic())):
                 self._follow(generation)
@@ -66,6 +66,8 @@ class ConstrainedRows:
                 ready.append(generation)
             elif not matcher.wait_mask(max(0.0, deadline - time.monotonic())):
                 late.append(generation)
+            elif generation.steps is not None:
+                ready.append(generation)  # its program decides what is appended: `SteppedRows.masked`
             elif self._follow(generation):
                 generation.sampling_row.mask = matcher.mask
                 ready.append(generation)

@@ -23,6 +23,10 @@ COMMANDS = [
     api.FreeContext(2),
     api.Generate(5, 2, api.Sampling(seed=2**64 - 1, logit_bias=((3, -1.5),)), api.Stop(9, (1,), ("é",), True), 2),
     api.Generate(5, 2, api.Sampling(seed=0), constraint_id=7),
+    api.Generate(5, 2, api.Sampling(seed=0), stepped=True),
+    api.AnswerStep(5, api.StepAnswer()),
+    api.AnswerStep(5, api.StepAnswer(True, (1, 2), 6, ((3, -1.5),), 0.5, (api.Splice((1,), 2, (3, 4)), api.Splice()))),
+    api.ForkSteps(5, 8, 9, 2**64 - 1),
     api.CompileConstraint(7, 1, api.ConstraintKind.JSON_SCHEMA, "{}"),
     api.Generate(5, 2, api.Sampling(seed=0), mask_id=8),
     api.Generate(5, 2, api.Sampling(seed=0), speculation=api.Speculation(4, 2, (1, 5))),
@@ -46,6 +50,8 @@ COMMANDS = [
 ]
 EVENTS = [
     api.Chunk(5, (1, 2), "héllo", (LOGPROBS,)),
+    api.Stepped(5, (1, 2), "é", 7, 3, 4, LOGPROBS, api.FinishReason.LENGTH),
+    api.StepRefused(5, api.EngineError(api.ErrorCode.INVALID_ARGUMENT, "too far")),
     api.Finished(5, api.FinishReason.STOP_STRING, USAGE, "é"),
     api.Done(4),
     api.MatcherMoved(10, b"\1\0\0\0", (3,), True, False, "why"),
