@@ -185,9 +185,12 @@ def test_kept_logits_do_not_hold_a_whole_step(hash_engine: Any) -> None:
     """After the next step, a row that waits has a copy of its own."""
     driver = hash_engine()
     context, _ = start(driver)
-    other = driver.generate(driver.create(driver.open_run(), PROMPT), max_tokens=5)
-    driver.settle()
+    other = driver.generate(driver.create(driver.open_run(), [50]), max_tokens=5)
+    driver.step()
+    assert driver.logits(context).untyped_storage().nbytes() > driver.logits(context).nbytes
+    driver.step()
     logits = driver.logits(context)
+    driver.settle()
 
     assert logits.untyped_storage().nbytes() == logits.nbytes
     assert driver.finished(other)
@@ -237,7 +240,7 @@ def test_it_ends_by_its_stop_conditions(hash_engine: Any, hash_text: Any) -> Non
     assert driver.outcomes(by_token)[-1].finish_reason == FinishReason.STOP_TOKEN
     assert driver.outcomes(by_length)[-1].finish_reason == FinishReason.LENGTH
     assert driver.finished(by_length).reason == FinishReason.LENGTH
-    assert [e for e in driver.events if isinstance(e, Finished)][0].generation_id == by_token
+    assert next(e for e in driver.events if isinstance(e, Finished)).generation_id == by_token
 
 
 def test_an_answer_for_what_has_ended_is_nothing(hash_engine: Any) -> None:
@@ -297,12 +300,11 @@ def test_the_run_limit_counts_what_is_sampled_and_forced(hash_engine: Any) -> No
 
 def test_adapters_are_kept(hash_engine: Any, hash_text: Any) -> None:
     """Steps of a context with an adapter are computed with it, forks of it, too."""
-    from ..conftest import HASH_ADAPTERS
-
     driver = hash_engine()
-    context = driver.create(driver.open_run(), PROMPT, HASH_ADAPTERS[0])
+    adapter = driver.info.adapters[0]
+    context = driver.create(driver.open_run(), PROMPT, adapter)
     steps = driver.steps(context)
-    expected = hash_text(PROMPT, 3, HASH_ADAPTERS[0])
+    expected = hash_text(PROMPT, 3, adapter)
     sampled = [driver.next(steps).sampled]
     _, child = driver.fork_steps(steps)
     assert sampled + [driver.next(child).sampled for _ in range(2)] == expected
