@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tartlet_engine.api import EngineError, Sampling, StepAnswer, StepRefused
+from tartlet_engine.api import EngineError, ErrorCode, Sampling, StepAnswer, StepRefused
 from tartlet_engine.commits import Commits
 from tartlet_engine.constraints.vocabulary import Words
 from tartlet_engine.contexts import ContextTable
