@@ -92,8 +92,8 @@ class RunAhead:
     def launch(self, generations: Seq[Generation], tokens: PendingTokens, num_active: int) -> None:
         """Launch the next step of all generations, if it is certain what that would be.
 
-        It is not if anybody else demands something, if penalties, a constraint, a draft or a program depend on it, or if
-        pages are short.
+        It is not if anybody else demands something, if penalties, a constraint, a draft or a program depend on that, or
+        if pages are short.
 
         Args:
             generations: those that have just been sampled, whose tokens are not read yet.
