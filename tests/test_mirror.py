@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 TESTED_ELSEWHERE = {
     **{
         f"engine/tartlet_engine/api/{name}.py": "tests/engine/api/test_messages.py sends every message"
-        for name in ("commands", "constraint_commands", "events", "values")
+        for name in ("commands", "constraint_commands", "events", "forward_messages", "values")
     },
     "engine/tartlet_engine/command_error.py": "an exception; tests/engine/test_commands.py raises it in every way",
     "host/tartlet/progress.py": "a protocol; the tests of everything that reports use it",

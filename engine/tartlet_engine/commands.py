@@ -30,6 +30,7 @@ from tartlet_engine.api import (
     ForkContext,
     ForkMatcher,
     ForkSteps,
+    Forward,
     FreeConstraint,
     FreeContext,
     FreeMask,
@@ -199,18 +200,21 @@ class CommandHandler:
     def _cancel(self, command: CancelGeneration, arrived_ns: int) -> None:
         self._demands.cancel(command.generation_id)
 
-    def require_computable(self, sequence: Sequence) -> None:
-        """Raise CommandError for what can never be computed: more pages than there are, or than the run may hold."""
+    def require_computable(self, sequence: Sequence, num_more: int = 0) -> None:
+        """Raise CommandError for what can never be computed: more pages than there are, or than the run may hold.
+
+        With so many more tokens than the sequence has.
+        """
         account = sequence.account
         if account.is_stopped:
             message = f"run {account.run_id} has reached one of its limits"
             raise CommandError(ErrorCode.QUOTA_EXCEEDED, message, "Start a new run, with higher limits.")
-        needed = self._pool.pages_for(len(sequence.token_ids))
+        tokens = len(sequence.token_ids) + num_more
+        needed = self._pool.pages_for(tokens)
         have, whose = self._pool.num_pages, "the KV cache has"
         if account.max_pages is not None and account.max_pages < have:
             have, whose = account.max_pages, "the run may hold"
         if needed > have:
-            tokens = len(sequence.token_ids)
             message = f"a context of {tokens:,} tokens needs {needed:,} pages; {whose} {have:,}"
             hint = "Use a shorter context, or a larger KV cache (kv_pages) or page limit of the run."
             raise CommandError(ErrorCode.KV_EXHAUSTED, message, hint)
@@ -222,6 +226,8 @@ def _failed_id(command: Command) -> int:
         case Generate():
             return command.generation_id
         case Fence() | FlushContext() | EvictContext() | SaveContext() | OpenSaved() | ListSaved() | DeleteSaved():
+            return command.operation_id
+        case Forward():
             return command.operation_id
         case ForkContext():
             return command.child_id

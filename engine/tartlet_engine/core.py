@@ -16,6 +16,7 @@ from tartlet_engine.costs import Costs
 from tartlet_engine.demands import Demands
 from tartlet_engine.eviction import Evictions
 from tartlet_engine.fairness import FairShares
+from tartlet_engine.forward import ForwardPasses
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pager import Pager
 from tartlet_engine.pages import PagePool
@@ -117,6 +118,16 @@ class EngineCore:
             info, runner, self._contexts, self._demands, self._preemption, self._handler.require_computable
         )
         self._handler.add(evictions.handlers)
+        passes = ForwardPasses(
+            info,
+            self._contexts,
+            self._demands,
+            self._prefix_cache,
+            self._side_work,
+            self._handler.require_computable,
+            max_batch_tokens,
+        )
+        self._handler.add(passes.handlers)
 
     @property
     def has_work(self) -> bool:

@@ -22,6 +22,7 @@ from tartlet_engine.api import (
     FinishReason,
     LimitReached,
 )
+from tartlet_engine.command_error import CommandError
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.generation import Generation
 from tartlet_engine.lookahead import LAST_TOKEN, Lookahead
@@ -76,6 +77,10 @@ class Demands:
         try:
             if sequence.lookahead is not None:
                 sequence.lookahead.hand_over(rows, logits)
+        except RunLimitError as breach:
+            self.stop_run(breach)
+        except CommandError as error:
+            self.fail(sequence, error.error)
         except Exception as error:
             _log.exception("context=%d rows=%d cannot be taken", sequence.context_id, len(rows))
             message = f"what was computed cannot be evaluated: {type(error).__name__}: {error}"
@@ -92,6 +97,11 @@ class Demands:
             self._contexts.settle(sequence)
             if lookahead.then is not None:
                 lookahead.then()
+
+    def discard_lookahead(self, sequence: Sequence) -> None:
+        """End a sequence's lookahead, whether it is computed yet or not, without an event."""
+        sequence.discard()
+        self._contexts.settle(sequence)
 
     def finish(self, generation: Generation, reason: FinishReason, stop_string: str | None = None) -> None:
         """End a generation with `Finished`."""
@@ -125,7 +135,8 @@ class Demands:
         if sequence.generation is not None:
             self._detach(sequence.generation)
         sequence.flushes.clear()
-        sequence.discard()
+        if sequence.is_looking_ahead:
+            sequence.discard()
         self._contexts.settle(sequence)
 
     def stop_run(self, breach: RunLimitError) -> None:

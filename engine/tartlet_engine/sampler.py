@@ -171,7 +171,7 @@ def _choose(logits: _Row, best: np.float32, sampling: Sampling, number: float) -
     """
     ids: _Ids | None = None  # None: all
     if 0 < sampling.top_k < len(logits):
-        ids, logits = _keep(ids, logits, _largest(logits, sampling.top_k))
+        ids, logits = _keep(ids, logits, largest(logits, sampling.top_k))
     weights = logits - best
     weights /= np.float32(sampling.temperature)
     np.exp(weights, out=weights)  # the greatest is 1
@@ -244,7 +244,7 @@ def _block_sums(weights: _Row) -> NDArray[np.float64]:
     return np.cumsum(np.add.reduceat(weights, np.arange(0, len(weights), _BLOCK_LEN)), dtype=np.float64)
 
 
-def _largest(values: _Row, count: int) -> _Ids:
+def largest(values: _Row, count: int) -> _Ids:
     """Positions of the `count` greatest values, ascending, and of all that equal the least of them.
 
     If there are at least `count` blocks, the `count` greatest of the blocks' maxima are a lower bound, which leaves few
@@ -263,7 +263,7 @@ def _logprobs(logits: _Row, best: np.float32, token_id: int, count: int) -> Posi
     normaliser = float(best) + float(np.log(np.exp(logits - best).sum(dtype=np.float64)))
     top: tuple[TokenLogprob, ...] = ()
     if count > 0:
-        ids = _largest(logits, min(count, len(logits)))
+        ids = largest(logits, min(count, len(logits)))
         ids = ids[np.argsort(-logits[ids], kind="stable")][:count]
         top = tuple(
             TokenLogprob(int(top_id), float(logits[top_id]) - normaliser) for top_id in ids if logits[top_id] > -np.inf

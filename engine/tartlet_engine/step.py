@@ -175,6 +175,7 @@ class Stepper:
         Returns the sequences after whose last own token logits have been computed, in the order of these.
         """
         completed: list[Sequence] = []
+        looking_ahead: list[tuple[Sequence, list[int], torch.Tensor]] = []
         row = 0
         for chunk in chunks:
             sequence, length, slots = chunk.sequence, len(chunk.sequence.token_ids), chunk.logit_slots
@@ -195,8 +196,11 @@ class Stepper:
             if sequence.followers:
                 self._contexts.share_with_followers(sequence)
             if sequence.lookahead is not None:
-                self._demands.hand_over(sequence, [slot - length for slot in slots], logits[row : row + len(slots)])
+                rows_ahead = [slot - length for slot in slots]
+                looking_ahead.append((sequence, rows_ahead, logits[row : row + len(slots)]))
             row += len(slots)
+        for sequence, rows_ahead, logits_ahead in looking_ahead:  # this may end what others of the run wait for
+            self._demands.hand_over(sequence, rows_ahead, logits_ahead)
         # Of all, not only of those computed: a fork's flush is done when it shares what its source has computed.
         for sequence in [s for s in self._contexts.active.values() if s.flushes or s.lookahead]:
             self._demands.complete_flushes(sequence)

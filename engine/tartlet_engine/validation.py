@@ -90,7 +90,7 @@ def check_save(command: SaveContext) -> None:
 
 def check_generate(command: Generate, vocabulary_size: int) -> None:
     """Raise CommandError `invalid-argument`, with field, value and range, unless everything can be carried out."""
-    _check_sampling(command.sampling, vocabulary_size)
+    check_sampling(command.sampling, vocabulary_size)
     _check_stop(command.stop, vocabulary_size)
     if command.num_logprobs is not None and not 0 <= command.num_logprobs <= MAX_LOGPROBS:
         _refuse("num_logprobs", command.num_logprobs, f"0 to {MAX_LOGPROBS}")
@@ -129,7 +129,8 @@ def _check_splice(field: str, splice: Splice, info: ModelInfo) -> None:
     check_token_ids(f"{field}.token_ids", splice.token_ids, info.vocabulary_size)
 
 
-def _check_sampling(sampling: Sampling, vocabulary_size: int) -> None:
+def check_sampling(sampling: Sampling, vocabulary_size: int) -> None:
+    """Raise CommandError `invalid-argument`, with field, value and range, unless a token can be sampled so."""
     _check_number("sampling.temperature", sampling.temperature, 0.0, MAX_TEMPERATURE)
     _check_number("sampling.min_p", sampling.min_p, 0.0, 1.0)
     _check_number("sampling.presence_penalty", sampling.presence_penalty, -MAX_PENALTY, MAX_PENALTY)

@@ -25,10 +25,12 @@ from tartlet_engine.api import (
     Chunk,
     CloseRun,
     Command,
+    CommitForward,
     CompileConstraint,
     ConstraintKind,
     CreateContext,
     DeleteSaved,
+    DiscardForward,
     Done,
     EngineConfig,
     EngineError,
@@ -39,6 +41,8 @@ from tartlet_engine.api import (
     FlushContext,
     ForkContext,
     ForkSteps,
+    Forward,
+    Forwarded,
     FreeConstraint,
     FreeContext,
     Generate,
@@ -49,6 +53,7 @@ from tartlet_engine.api import (
     OpenRun,
     OpenSaved,
     PublishPrefix,
+    RowRequest,
     Sampling,
     SaveContext,
     SavedContext,
@@ -334,6 +339,21 @@ class Driver:
 
     def opened(self, operation_id: int) -> Opened:
         (event,) = [e for e in self.events if isinstance(e, Opened) and e.operation_id == operation_id]
+        return event
+
+    def forward(self, context_id: int, token_ids: Sequence[int], *requests: RowRequest, **options: Any) -> int:
+        operation_id = next(self._ids)
+        self.do(Forward(operation_id, context_id, tuple(token_ids), requests=requests, **options))
+        return operation_id
+
+    def commit(self, context_id: int, path: Sequence[int]) -> None:
+        self.do(CommitForward(context_id, tuple(path)))
+
+    def discard(self, context_id: int) -> None:
+        self.do(DiscardForward(context_id))
+
+    def forwarded(self, operation_id: int) -> Forwarded:
+        (event,) = [e for e in self.events if isinstance(e, Forwarded) and e.operation_id == operation_id]
         return event
 
     def free(self, context_id: int) -> None:

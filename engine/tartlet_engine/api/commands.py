@@ -12,6 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from tartlet_engine.api.constraint_commands import ConstraintCommand
+from tartlet_engine.api.forward_messages import ForwardCommand
 from tartlet_engine.api.values import Sampling, Speculation, StepAnswer, Stop
 
 
@@ -217,6 +218,7 @@ Command = (
     | ForkSteps
     | CancelGeneration
     | ConstraintCommand
+    | ForwardCommand
     | EvictContext
     | SaveContext
     | OpenSaved

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tartlet_engine.api.forward_messages import Forwarded
 from tartlet_engine.api.values import EngineError, FinishReason, PositionLogprobs, SavedContext, Usage
 
 
@@ -106,6 +107,7 @@ Event = (
     | StepRefused
     | Finished
     | Done
+    | Forwarded
     | MatcherMoved
     | Opened
     | SavedList

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tartlet_engine import api
-from tartlet_engine.api import client, commands, constraint_commands, events, values
+from tartlet_engine.api import client, commands, constraint_commands, events, forward_messages, values
 from tartlet_engine.engine import InProcessEngine
 
 
@@ -29,7 +29,7 @@ def test_everything_is_exported() -> None:
     """What the modules of `api` define can be imported from `api`, and nothing else."""
     defined = {
         name
-        for module in (client, commands, constraint_commands, events, values)
+        for module in (client, commands, constraint_commands, events, forward_messages, values)
         for name, value in vars(module).items()
         if getattr(value, "__module__", None) == module.__name__
     }
