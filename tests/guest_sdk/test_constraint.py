@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-from tartlet_sdk import InvalidArgument, Model
+from tartlet_sdk import InvalidArgument, Mask, Model
 from tartlet_sdk.constraint import Constraint, constraint_of
 
 NONE: dict[str, Any] = dict.fromkeys(("json_schema", "regex", "lark", "choices", "substring", "tokens"))
@@ -81,19 +81,71 @@ def test_a_type_becomes_its_schema() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"regex": "a", "choices": ["b"]}, "regex and choices cannot be followed at once"),
+        ({"regex": "a", "choices": ["b"]}, "regex and choices are given at once"),
         ({"regex": 5}, "regex must be a str"),
         ({"choices": "yes"}, "several texts"),
         ({"choices": ["yes", 5]}, "a choice must be a str"),
         ({"tokens": [-1]}, "token ids"),
         ({"json_schema": {"a": object()}}, "cannot be written as JSON"),
         ({"lark": "\ud800"}, "lone surrogate"),
+        ({"constraint": "a+"}, "constraint must be a Constraint, not str"),
+        ({"constraint": Constraint.regex("a"), "regex": "b"}, "regex and constraint are given at once"),
     ],
 )
 def test_refusals(given: dict[str, Any], message: str) -> None:
     """What is wrong is said before anything starts."""
     with pytest.raises(InvalidArgument, match=message):
         made(**given)
+
+
+def test_parts_are_put_together_flat() -> None:
+    """`&` and `|` take the parts of their like, and keep the others as they are."""
+    one, two, three = (Constraint.regex(pattern) for pattern in "abc")
+    assert (one & two & three).argument == (one, two, three)
+    assert (one | (two | three)).argument == (one, two, three)
+    mixed = one & (two | three)
+    assert mixed.name == "all_of"
+    assert isinstance(mixed.argument, tuple)
+    assert [part.name for part in mixed.argument] == ["regex", "any_of"]
+    with pytest.raises(TypeError):
+        one & "b"  # type: ignore[operator]
+
+
+def test_values_of_combinations() -> None:
+    """Of all of: what the schema makes of it. Of any of: what the first part makes of it that can."""
+    place, words = Constraint.json_schema(Place), Constraint.choices("none", "many")
+    assert (Constraint.regex(".*") & place).parse('{"city": "Ulm"}') == Place("Ulm")
+    assert (words & Constraint.regex(".*")).parse("none") == "none"
+    either = place | words
+    assert either.parse('{"city": "Ulm"}') == Place("Ulm")
+    assert either.parse("many") == "many"
+    assert (place | Constraint.json_schema({"type": "integer"})).parse("12") == 12
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Constraint.regex(5), "Constraint.regex: regex must be a str"),  # type: ignore[arg-type]
+        (lambda: Constraint.choices("a", 5), "Constraint.choices: a choice must be"),  # type: ignore[arg-type]
+        (lambda: Constraint.tokens("ab"), "Constraint.tokens: tokens must be"),  # type: ignore[arg-type]
+        (lambda: Constraint.mask([5]), "Constraint.mask: mask must be a Mask"),  # type: ignore[arg-type]
+    ],
+)
+def test_constructors_name_themselves(make: Any, message: str) -> None:
+    """What is wrong is said where it is written."""
+    with pytest.raises(InvalidArgument, match=message):
+        make()
+
+
+def test_combinations_are_compiled_part_by_part(run_async: Any) -> None:
+    """A generation can follow them, and a mask besides."""
+
+    async def main() -> None:
+        constraint = (Constraint.regex("a") | Constraint.mask(Mask.of([5]))) & Constraint.json_schema(Place)
+        draft = await Model.default().context().generate(constraint=constraint, mask=Mask.all())
+        assert draft.text == "some text"
+
+    run_async(main())
 
 
 def test_generations_compile_and_drop_it(run_async: Any) -> None:

@@ -58,8 +58,8 @@ class FreeMask(msgspec.Struct, frozen=True, tag=True):
 class OpenMatcher(msgspec.Struct, frozen=True, tag=True):
     """Begins to follow a constraint of the run without a generation.
 
-    This and what follows is answered by `MatcherMoved`, or by `Failed`, with the matcher's id. A move that comes before
-    the answer to the last one makes that answer unnecessary.
+    This and what follows is answered by `MatcherMoved`, or by `Failed`, with the matcher's id. Of moves that follow
+    each other at once, only the last may be answered.
     """
 
     matcher_id: int

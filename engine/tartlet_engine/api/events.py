@@ -56,6 +56,7 @@ class MatcherMoved(msgspec.Struct, frozen=True, tag=True):
     """Where a matcher is: at the end of what the program has moved it by."""
 
     matcher_id: int
+    num_moves: int  # that it has made since it was opened or forked
     mask: bytes  # what may come next, as the words of `MakeMask`
     forced: tuple[int, ...]  # tokens that come next whatever is sampled
     may_end: bool

@@ -19,11 +19,12 @@ from tartlet_engine.validation import check_token_ids
 
 @dataclass(slots=True)
 class ProgramMatcher:
-    """A matcher, and how many tokens it has gone through."""
+    """A matcher, how many tokens it has gone through, and in how many moves."""
 
     account: RunAccount
     matcher: Matcher
     length: int
+    num_moves: int = 0
 
 
 class ProgramMatchers:
@@ -78,6 +79,7 @@ class ProgramMatchers:
             self._demands.events.append(
                 MatcherMoved(
                     matcher_id,
+                    following.num_moves,
                     matcher.mask.tobytes(),
                     tuple(matcher.take_forced()),
                     matcher.may_end,
@@ -120,6 +122,7 @@ class ProgramMatchers:
             message = f"a matcher goes through at most {self._max_tokens:,} tokens, the model's context length"
             raise CommandError(ErrorCode.CONTEXT_OVERFLOW, message)
         following.length = length
+        following.num_moves += 1
         self._moving.add(command.matcher_id)
         following.matcher.move(command.num_back, command.token_ids)
 

@@ -141,6 +141,13 @@ class Constraint(Handle):
 
     json_schema = regex = lark = choices = substring = tokens = make
 
+    @classmethod
+    def of(cls, parts: Any) -> Constraint:
+        """Make it of others, whatever they are."""
+        return cls()
+
+    of_mask = all_of = any_of = of
+
     def ready(self) -> int:
         """Ready at once."""
         return next(EVENTS)
@@ -148,6 +155,88 @@ class Constraint(Handle):
     def id(self) -> int:
         """Any number."""
         return 1
+
+
+class Mask(Handle):
+    """A set of tokens; those that it is put together with do not matter."""
+
+    def __init__(self, held: set[int]) -> None:
+        self.held = held
+
+    @classmethod
+    def tokens(cls, model: Model, tokens: list[int]) -> Mask:
+        """Make it of tokens."""
+        return cls(set(tokens))
+
+    @classmethod
+    def words(cls, model: Model, words: list[int]) -> Mask:
+        """Make it of packed bits."""
+        return cls({64 * i + bit for i, word in enumerate(words) for bit in range(64) if word >> bit & 1})
+
+    @classmethod
+    def all(cls, model: Model) -> Mask:
+        """Make it of bytes."""
+        return cls(set(range(256)))
+
+    def intersection(self, others: list[int]) -> Mask:
+        """The same again."""
+        return self
+
+    union = intersection
+
+    def complement(self) -> Mask:
+        """The other bytes."""
+        return Mask(set(range(256)) - self.held)
+
+    def restrict(self, tokens: list[int]) -> Mask:
+        """Some of it."""
+        return Mask(self.held & set(tokens))
+
+    def count(self) -> int:
+        """Number of tokens."""
+        return len(self.held)
+
+    def allows(self, token: int) -> bool:
+        """Whether it has a token."""
+        return token in self.held
+
+    def id(self) -> int:
+        """Any number."""
+        return 1
+
+
+class Matcher(Handle):
+    """A matcher to which everything is allowed everywhere."""
+
+    def __init__(self) -> None:
+        self.event = next(EVENTS)
+
+    @classmethod
+    def begin(cls, constraint: Constraint) -> Matcher:
+        """Begin, whatever the constraint."""
+        return cls()
+
+    def ready(self) -> int:
+        """Ready at once."""
+        return self.event
+
+    def place(self) -> Any:
+        """Where everything is allowed."""
+        return wit.constraints.Place([], True, False, None)
+
+    def mask(self) -> Mask:
+        """All bytes."""
+        return Mask(set(range(256)))
+
+    def advance(self, tokens: list[int]) -> None:
+        """Nothing changes."""
+
+    def rollback(self, count: int) -> None:
+        """Nothing changes."""
+
+    def fork(self) -> Matcher:
+        """Another one."""
+        return Matcher()
 
 
 class Generation(Handle):
@@ -223,7 +312,7 @@ SAVED: dict[str, list[int]] = {}
 VARIABLES = Variables()
 
 REPLACED: dict[str, dict[str, Any]] = {
-    "constraints": {"Constraint": Constraint},
+    "constraints": {"Constraint": Constraint, "Mask": Mask, "Matcher": Matcher},
     "contexts": {
         "Context": Context,
         "list_saved": lambda: [

@@ -13,6 +13,7 @@ async def three_names(thing: str = "bakery") -> list[str]:
 """
 
 from tartlet_sdk import run, variables
+from tartlet_sdk.constraint import Constraint
 from tartlet_sdk.context import Context, SavedContext
 from tartlet_sdk.draft import Chunk, Draft, TokenLogprob, TokenLogprobs, Usage
 from tartlet_sdk.entry import inferlet, parameters
@@ -38,6 +39,8 @@ from tartlet_sdk.errors import (
     Unsupported,
 )
 from tartlet_sdk.generation import Generation
+from tartlet_sdk.mask import Mask
+from tartlet_sdk.matcher import Matcher
 from tartlet_sdk.model import Model, ModelInfo
 from tartlet_sdk.run import RunInfo, RunLimit
 from tartlet_sdk.sampler import Sampler
@@ -51,6 +54,7 @@ __all__ = [
     "ArgumentError",
     "Cancelled",
     "Chunk",
+    "Constraint",
     "Context",
     "ContextOverflow",
     "DeadlineExceeded",
@@ -60,6 +64,8 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "KvExhausted",
+    "Mask",
+    "Matcher",
     "Model",
     "ModelInfo",
     "NotAwaited",

@@ -9,10 +9,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tartlet_sdk import checks, event_loop, wit
-from tartlet_sdk.constraint import constraint_of
+from tartlet_sdk.constraint import Constraint, constraint_of
 from tartlet_sdk.errors import InvalidArgument
 from tartlet_sdk.generation import Generation
 from tartlet_sdk.host_call import call
+from tartlet_sdk.mask import Mask, mask_id
 from tartlet_sdk.sampler import Sampler
 from tartlet_sdk.speculation import Speculation
 from tartlet_sdk.stop import StopCondition
@@ -234,6 +235,8 @@ class Context:
         substring: str | None = None,
         tokens: Iterable[int] | None = None,
         speculation: Speculation | None = None,
+        constraint: Constraint | None = None,
+        mask: Mask | None = None,
     ) -> Generation:
         """Generate text at the end of the context, under one constraint or none.
 
@@ -255,6 +258,8 @@ class Context:
             substring: Quote: write a run of whole words of this text.
             tokens: Write any number of these tokens.
             speculation: Guess the next tokens, so that several come of one step. What is generated stays the same.
+            constraint: Write what a `Constraint` allows, which can be put together of several.
+            mask: Sample only tokens of this set, besides what the constraint allows.
 
         Raises:
             InvalidArgument: An argument is out of its range. When it starts: the constraint has an error.
@@ -287,10 +292,19 @@ class Context:
             )
         checks.number(chunk_interval, "chunk_interval", "Context.generate", 0, LONGEST_CHUNK_INTERVAL_S)
         constraint = constraint_of(
-            json_schema=json_schema, regex=regex, lark=lark, choices=choices, substring=substring, tokens=tokens
+            json_schema=json_schema,
+            regex=regex,
+            lark=lark,
+            choices=choices,
+            substring=substring,
+            tokens=tokens,
+            constraint=constraint,
         )
+        mask_id(mask, "Context.generate")
         sampler = sampler or Sampler.greedy()
-        return Generation(self, sampler, stop, logprobs, chunk_interval, constraint, speculation)
+        return Generation(
+            self, sampler, stop, logprobs, chunk_interval, constraint=constraint, mask=mask, speculation=speculation
+        )
 
     def close(self) -> None:
         """Free the context and its share of the pages. A generation that runs on it should be ended first."""

@@ -13,12 +13,14 @@ from tartlet_sdk import event_loop, wit
 from tartlet_sdk.draft import Chunk, Draft, TokenLogprobs, Usage
 from tartlet_sdk.errors import Cancelled, NotAwaited, Unavailable
 from tartlet_sdk.host_call import call, kebab
+from tartlet_sdk.mask import mask_id
 
 if TYPE_CHECKING:
     from wit_world.imports import generation as wit_generation
 
     from tartlet_sdk.constraint import Constraint
     from tartlet_sdk.context import Context
+    from tartlet_sdk.mask import Mask
     from tartlet_sdk.sampler import Sampler
     from tartlet_sdk.speculation import Speculation
     from tartlet_sdk.stop import StopCondition
@@ -44,8 +46,10 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
         stop: StopCondition,
         logprobs: int | None,
         chunk_interval: float,
+        *,
         constraint: Constraint | None = None,
         speculation: Speculation | None = None,
+        mask: Mask | None = None,
     ) -> None:
         self._context = context
         self._sampler = sampler
@@ -60,6 +64,7 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
         self._compiling: asyncio.Event | None = None  # set when the constraint is compiled
         self._constraint = constraint
         self._speculation = speculation
+        self._mask = mask
         self._is_cancelled = False
         self._chunks: list[Chunk] = []
         self._result: Draft | None = None
@@ -163,7 +168,14 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
     def _begin(self, streaming: bool, constraint_id: int | None) -> None:
         """Let the host generate."""
         speculation = None if self._speculation is None else self._speculation.to_wit(self._context._model)
-        options = wit.generation.Options(streaming, self._interval_ns, self._logprobs, constraint_id, speculation)
+        options = wit.generation.Options(
+            streaming=streaming,
+            chunk_interval_ns=self._interval_ns,
+            log_probabilities=self._logprobs,
+            constraint=constraint_id,
+            speculation=speculation,
+            mask=mask_id(self._mask, CALL),
+        )
         arguments = self._context._handle("generate"), self._sampler.to_wit(), self._stop.to_wit(), options
         self._handle = call(CALL, wit.generation.generate, *arguments)
         self._ready = self._handle.ready()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from tartlet.runtime.constraint import ConstraintState
+from tartlet.bindings import _masks, _matchers
+from tartlet.runtime.constraint import MOST_PARTS, ConstraintState
+from tartlet.runtime.mask import MaskState
 from tartlet.runtime.model import ModelHandle
 from tartlet.runtime.run_state import RunFiber
 from tartlet.wasm.host_function import HostFunction
-from tartlet_engine.api import ConstraintKind
+from tartlet_engine.api import Combination, ConstraintKind
 
 
 def json_schema(fiber: RunFiber, model: int, schema: str) -> int:
@@ -43,6 +45,22 @@ def tokens(fiber: RunFiber, model: int, allowed: list[int]) -> int:
     return _compile(fiber, model, ConstraintKind.TOKENS, json.dumps(list(allowed)))
 
 
+def of_mask(fiber: RunFiber, mask: int) -> int:
+    """Make a constraint of a mask."""
+    handles = fiber.state.handles
+    return handles.add(ConstraintState.of_mask(handles.get(mask, MaskState)))
+
+
+def all_of(fiber: RunFiber, parts: list[int]) -> int:
+    """Put constraints together, all of which hold."""
+    return _combine(fiber, Combination.ALL_OF, parts)
+
+
+def any_of(fiber: RunFiber, parts: list[int]) -> int:
+    """Put constraints together, any of which holds."""
+    return _combine(fiber, Combination.ANY_OF, parts)
+
+
 def ready(fiber: RunFiber, number: int) -> int:
     """Give the event that says that it is compiled, or why not."""
     return fiber.state.handles.get(number, ConstraintState).event.number
@@ -61,7 +79,13 @@ def drop_constraint(fiber: RunFiber, number: int) -> None:
 
 def _compile(fiber: RunFiber, model: int, kind: ConstraintKind, text: str) -> int:
     run = fiber.state
-    return run.handles.add(ConstraintState(run, run.handles.get(model, ModelHandle), kind, text))
+    return run.handles.add(ConstraintState.of_text(run, run.handles.get(model, ModelHandle), kind, text))
+
+
+def _combine(fiber: RunFiber, combination: Combination, parts: list[int]) -> int:
+    handles = fiber.state.handles
+    found = [handles.get(part, ConstraintState) for part in parts[: MOST_PARTS + 1]]
+    return handles.add(ConstraintState.of_parts(combination, found))
 
 
 INTERFACE: Mapping[str, HostFunction] = {
@@ -72,6 +96,11 @@ INTERFACE: Mapping[str, HostFunction] = {
     "[static]constraint.choices": choices,
     "[static]constraint.substring": substring,
     "[static]constraint.tokens": tokens,
+    "[static]constraint.of-mask": of_mask,
+    "[static]constraint.all-of": all_of,
+    "[static]constraint.any-of": any_of,
     "[method]constraint.ready": ready,
     "[method]constraint.id": constraint_id,
+    **_masks.FUNCTIONS,
+    **_matchers.FUNCTIONS,
 }

@@ -10,6 +10,7 @@ from tartlet.bindings.contexts import when_idle
 from tartlet.runtime.constraint import ConstraintState
 from tartlet.runtime.context import ContextState
 from tartlet.runtime.generation import GenerationState, UnreadChunk
+from tartlet.runtime.mask import MaskState
 from tartlet.runtime.refusal import invalid_argument, refusal
 from tartlet.runtime.run_state import RunFiber
 from tartlet.wasm.host_function import HostFunction
@@ -30,6 +31,9 @@ def generate(
     constraint_id = None
     if (number := options["constraint"]) is not None:
         constraint_id = run.handles.get(number, ConstraintState).engine_id_for(context.model)
+    mask_id = None
+    if (number := options["mask"]) is not None:
+        mask_id = run.handles.get(number, MaskState).engine_id_for(context.model)
 
     def start() -> int:
         if context.chat.state.needs_cue:
@@ -44,6 +48,7 @@ def generate(
             num_logprobs=num_logprobs,
             constraint_id=constraint_id,
             speculation=speculation,
+            mask_id=mask_id,
         )
         return run.handles.add(generation)
 

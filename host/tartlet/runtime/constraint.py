@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from tartlet.runtime.mask import MaskState
 from tartlet.runtime.model import ModelHandle
-from tartlet.runtime.refusal import engine_refusal, refusal
+from tartlet.runtime.refusal import engine_refusal, invalid_argument, refusal
 from tartlet.runtime.run_state import RunState
 from tartlet_engine.api import (
+    Combination,
+    CombineConstraints,
+    Command,
     CompileConstraint,
     ConstraintKind,
+    ConstrainToMask,
     EngineError,
     ErrorCode,
     Event,
@@ -16,13 +23,17 @@ from tartlet_engine.api import (
 )
 
 FEATURE = "constraints"
+MOST_PARTS = 8
 
 
 class ConstraintState:
     """One constraint of a run. Lives on the executor's thread."""
 
-    def __init__(self, run: RunState, model: ModelHandle, kind: ConstraintKind, text: str) -> None:
-        """Begin to compile it. Raises a refusal if the model has no constraints."""
+    def __init__(self, run: RunState, model: ModelHandle, make: Callable[[int, int], Command]) -> None:
+        """Begin to make it, by the command for the engine's ids of it and of the run.
+
+        Raises a refusal if the model has no constraints.
+        """
         if FEATURE not in model.info.features:
             raise refusal(ErrorCode.UNSUPPORTED, f"{model.info.name} has no constraints", "Check the text afterwards.")
         self.run = run
@@ -32,7 +43,29 @@ class ConstraintState:
         self._is_compiled = False
         self._error: EngineError | None = None
         run.link.register(self._engine_id, self)
-        run.submit(CompileConstraint(self._engine_id, run.engine_id, kind, text))
+        run.submit(make(self._engine_id, run.engine_id))
+
+    @classmethod
+    def of_text(cls, run: RunState, model: ModelHandle, kind: ConstraintKind, text: str) -> ConstraintState:
+        """Begin to compile a text."""
+        return cls(run, model, lambda own_id, run_id: CompileConstraint(own_id, run_id, kind, text))
+
+    @classmethod
+    def of_mask(cls, mask: MaskState) -> ConstraintState:
+        """Any number of tokens of a mask."""
+        mask_id = mask.engine_id_for(mask.model)
+        return cls(mask.run, mask.model, lambda own_id, run_id: ConstrainToMask(own_id, run_id, mask_id))
+
+    @classmethod
+    def of_parts(cls, combination: Combination, parts: Sequence[ConstraintState]) -> ConstraintState:
+        """Put compiled constraints together. Raises a refusal unless all are, for one model."""
+        if not 1 <= len(parts) <= MOST_PARTS:
+            raise invalid_argument(f"{len(parts):,} constraints; 1 to {MOST_PARTS} can be put together")
+        model = parts[0].model
+        part_ids = tuple(part.engine_id_for(model) for part in parts)
+        return cls(
+            parts[0].run, model, lambda own_id, run_id: CombineConstraints(own_id, run_id, combination, part_ids)
+        )
 
     def engine_id_for(self, model: ModelHandle) -> int:
         """The engine's id, for a generation of that model. Raises a refusal if it cannot be followed."""

@@ -20,6 +20,7 @@ from tartlet_engine.api import (
     Failed,
     Finished,
     LimitReached,
+    MatcherMoved,
     Opened,
     SavedList,
 )
@@ -34,6 +35,7 @@ _TARGET_IDS: dict[type, Callable[[Any], int]] = {
     Chunk: attrgetter("generation_id"),
     Finished: attrgetter("generation_id"),
     Done: attrgetter("operation_id"),
+    MatcherMoved: attrgetter("matcher_id"),
     Opened: attrgetter("operation_id"),
     SavedList: attrgetter("operation_id"),
     Failed: attrgetter("failed_id"),

@@ -57,6 +57,7 @@ class GenerationState:
         num_logprobs: int | None = None,
         constraint_id: int | None = None,
         speculation: Speculation | None = None,
+        mask_id: int | None = None,
     ) -> None:
         self.run: RunState = context.run
         self.context = context
@@ -79,6 +80,7 @@ class GenerationState:
             stop,
             num_logprobs,
             constraint_id,
+            mask_id=mask_id,
             speculation=speculation,
         )
         self.run.submit(command)

@@ -99,6 +99,7 @@ class RunState:
         self.handles = HandleTable(limits.max_handles)
         self.events = EventTable(self.handles, services.executor, self.complete)
         self.variables = Variables(self.events, limits, self.tell_variable)
+        self.num_masks = 0
         self._random = random.Random(seed)
         self._pacing = Pacing(self.link, self)
         self._channel = channel

@@ -85,7 +85,8 @@ class FakeCore:
         for context in [c for c in self._state.contexts.values() if c.run_id == run_id]:
             self._state.free(context.context_id)
         del self._state.runs[run_id], self._state.num_generated[run_id]
-        self._state.constraints.close_run(run_id)
+        for belongings in (self._state.constraints, self._state.masks, self._state.matchers):
+            belongings.close_run(run_id)
 
     def _fence(self, command: Fence) -> None:
         self._state.answer(command.operation_id)

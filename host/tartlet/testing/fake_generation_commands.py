@@ -42,11 +42,14 @@ class FakeGenerationCommands:
         if self.failures:
             state.answer(command.generation_id, self.failures.pop(0))
             return
-        number = command.constraint_id
-        if number is not None and not state.constraints.is_of(number, context.run_id):
-            error = EngineError(ErrorCode.NOT_FOUND, f"the run has no constraint {number}")
-            state.answer(command.generation_id, error)
-            return
+        for what, number, belongings in (
+            ("constraint", command.constraint_id, state.constraints),
+            ("mask", command.mask_id, state.masks),
+        ):
+            if number is not None and not belongings.is_of(number, context.run_id):
+                error = EngineError(ErrorCode.NOT_FOUND, f"the run has no {what} {number}")
+                state.answer(command.generation_id, error)
+                return
         num_cached = context.num_computed
         if not state.prefill_within_limits(context, command.generation_id):
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tartlet.testing.fake_constraints import FakeConstraints
+from tartlet.testing.fake_constraints import FakeBelongings, FakeConstraints
 from tartlet.testing.fake_generation import FakeGeneration
 from tartlet.testing.fake_pages import FakeContext, FakePages, PagesExhaustedError
 from tartlet_engine.api import (
@@ -42,6 +42,9 @@ class FakeState:
         self.contexts: dict[int, FakeContext] = {}
         self.generations: dict[int, FakeGeneration] = {}
         self.constraints = FakeConstraints()
+        self.masks = FakeBelongings()
+        self.matchers = FakeBelongings()
+        self.matcher_moves: dict[int, int] = {}  # by matcher
         self.events: list[Event] = []
         self.totals = _Totals()
 
@@ -71,7 +74,8 @@ class FakeState:
     def check_integrity(self) -> None:
         """Raise AssertionError unless pages, contexts and generations add up."""
         self.pages.check(self.contexts.values())
-        self.constraints.check(self.runs)
+        for belongings in (self.constraints, self.masks, self.matchers):
+            belongings.check(self.runs)
         assert all(context.run_id in self.runs for context in self.contexts.values())
         assert all(g.context.context_id in self.contexts for g in self.generations.values())
 

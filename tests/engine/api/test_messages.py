@@ -66,7 +66,7 @@ EVENTS = [
     api.Finished(5, api.FinishReason.STOP_STRING, USAGE, "é"),
     api.Done(4),
     api.Forwarded(12, (-1.5, -2.0), (api.RowResult(0, LOGPROBS.chosen, LOGPROBS.top, (-3.0,), 0.5, b"\0\0\0\0"),)),
-    api.MatcherMoved(10, b"\1\0\0\0", (3,), True, False, "why"),
+    api.MatcherMoved(10, 3, b"\1\0\0\0", (3,), True, False, "why"),
     api.Opened(7, (1, 2), "state"),
     api.Opened(7, (1, 2), "state", ((1, 5),)),
     api.SavedList(9, (api.SavedContext("name", "tiny", 2, 100, None), api.SavedContext("other", "tiny", 0, 9, 50))),

@@ -12,7 +12,7 @@ from tartlet import sync
 from tartlet.testing import FakeEngine
 
 HEAD = """
-import asyncio
+import asyncio, dataclasses
 from tartlet_sdk import *
 from wit_world.imports import contexts, events, generation, log, models, runs
 from componentize_py_types import Err
@@ -26,6 +26,11 @@ def refused(call, *args):
 
 SAMPLING = generation.Sampling(0.0, 0, 1.0, 0.0, 1.0, 0.0, 0.0, [], None)
 STOP = generation.StopConditions(None, [], [], False)
+
+def options(streaming=False, **given):
+    nothing = {field.name: None for field in dataclasses.fields(generation.Options)}
+    return generation.Options(**nothing | {"streaming": streaming, "chunk_interval_ns": 0} | given)
+
 
 @inferlet
 async def main(value=None):

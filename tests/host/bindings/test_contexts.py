@@ -110,11 +110,11 @@ def test_a_busy_context_can_be_read_and_forked_only(guest: Any) -> None:
         context = contexts.Context.create(models.Model.open(None), None)
         context.fill("x" * 100)
         going = generation.generate(context, SAMPLING, generation.StopConditions(None, [], [], True),
-                                    generation.Options(True, 0, None, None, None))
+                                    options(streaming=True))
         refusals = [refused(call, *args)[0] for call, *args in (
             (context.fill, "a"), (context.fill_tokens, [1]), (context.fill_message, contexts.Role.USER, "a"),
             (context.cue,), (context.flush,), (context.truncate, 0),
-            (generation.generate, context, SAMPLING, STOP, generation.Options(False, 0, None, None, None)))]
+            (generation.generate, context, SAMPLING, STOP, options()))]
         events.poll([going.ready()], None)
         fork = context.fork()
         going.cancel()
@@ -132,10 +132,10 @@ def test_after_a_cancel_operations_wait_for_the_end(guest: Any) -> None:
         context = contexts.Context.create(models.Model.open(None), None)
         context.fill("x" * 10)
         for _ in range(20):
-            going = generation.generate(context, SAMPLING, endless, generation.Options(False, 0, None, None, None))
+            going = generation.generate(context, SAMPLING, endless, options())
             going.__exit__(None, None, None)
             context.truncate(10)
-        going = generation.generate(context, SAMPLING, endless, generation.Options(False, 0, None, None, None))
+        going = generation.generate(context, SAMPLING, endless, options())
         going.cancel()
         context.fill("end")
         return context.length(), context.tokens()[-3:]
@@ -165,7 +165,7 @@ def test_a_context_that_is_dropped_while_it_generates(guest: Any) -> None:
         guest("""
         context = contexts.Context.create(models.Model.open(None), None)
         context.fill("hello")
-        going = generation.generate(context, SAMPLING, STOP, generation.Options(False, 0, None, None, None))
+        going = generation.generate(context, SAMPLING, STOP, options())
         context.__exit__(None, None, None)
         events.poll([going.ready()], None)
         return going.read().text
@@ -182,7 +182,7 @@ def test_a_context_that_is_dropped_while_it_generates(guest: Any) -> None:
         ("context.fill_tokens, [1, 258]", "INVALID_ARGUMENT", "token 258 at position 1 is not below 258"),
         ("context.truncate, 1", "INVALID_ARGUMENT", "cannot truncate to 1 tokens: the context has 0"),
         (
-            "generation.generate, context, SAMPLING, STOP, generation.Options(False, 0, None, None, None)",
+            "generation.generate, context, SAMPLING, STOP, options()",
             "INVALID_ARGUMENT",
             "the context is empty",
         ),

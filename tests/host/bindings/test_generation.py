@@ -36,7 +36,7 @@ def test_next_waits_and_reads(guest: Any) -> None:
     texts, refusal = guest("""
         context = Model.default().context()._open_handle
         context.fill("größe" * 8)
-        going = generation.generate(context, SAMPLING, STOP, generation.Options(True, 0, None, None, None))
+        going = generation.generate(context, SAMPLING, STOP, options(streaming=True))
         chunks = [going.next()]
         while chunks[-1].finish is None:
             chunks.append(going.next())
@@ -54,7 +54,7 @@ def test_next_tells_of_a_failure(guest: Any, fake: Any) -> None:
         guest("""
         context = Model.default().context()._open_handle
         context.fill("x")
-        going = generation.generate(context, SAMPLING, STOP, generation.Options(False, 0, None, None, None))
+        going = generation.generate(context, SAMPLING, STOP, options())
         return refused(going.next)[0]
     """)
         == "KV_EXHAUSTED"
@@ -135,7 +135,7 @@ def test_reading_after_the_end(guest: Any) -> None:
     status, refusal, ready = guest("""
         context = contexts.Context.create(models.Model.open(None), None)
         context.fill("hello")
-        going = generation.generate(context, SAMPLING, STOP, generation.Options(False, 0, None, None, None))
+        going = generation.generate(context, SAMPLING, STOP, options())
         events.poll([going.ready()], None)
         status = events.poll([going.ready()], 0) == [going.ready()]
         going.read()

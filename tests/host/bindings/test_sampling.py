@@ -34,16 +34,16 @@ def test_arguments_out_of_range(
     """Each argument is checked before anything starts, and the message names it."""
     code, message = guest(
         """
-        sampling, stop, options = value
+        sampling, stop, chosen = value
         context = contexts.Context.create(models.Model.open(None), None)
         context.fill("hello")
         for record, changes in ((SAMPLING, sampling), (STOP, stop)):
             for name, new in changes.items():
                 setattr(record, name, float(new) if isinstance(new, str) else new)
         SAMPLING.logit_bias = [tuple(entry) for entry in SAMPLING.logit_bias]
-        speculation = generation.Speculation(*options["speculation"]) if "speculation" in options else None
-        chosen = generation.Options(False, 0, options.get("log_probabilities"), None, speculation)
-        return refused(generation.generate, context, SAMPLING, STOP, chosen)
+        if "speculation" in chosen:
+            chosen["speculation"] = generation.Speculation(*chosen["speculation"])
+        return refused(generation.generate, context, SAMPLING, STOP, options(**chosen))
     """,
         [sampling, stop, options],
     )

@@ -35,7 +35,9 @@ def code(bench: Any, action: Any) -> str:
 
 
 def compiled(bench: Any, run: Any, text: str = "a+") -> ConstraintState:
-    constraint: ConstraintState = bench.call(lambda: ConstraintState(run, bench.model, ConstraintKind.REGEX, text))
+    constraint: ConstraintState = bench.call(
+        lambda: ConstraintState.of_text(run, bench.model, ConstraintKind.REGEX, text)
+    )
     bench.wait_until(lambda: constraint.event.status is EventStatus.READY)
     return constraint
 
@@ -66,7 +68,7 @@ def test_before_it_is_compiled_it_is_unavailable(bench: Any) -> None:
     run = bench.new_run()
 
     def at_once() -> None:
-        ConstraintState(run, bench.model, ConstraintKind.REGEX, "a").engine_id_for(bench.model)
+        ConstraintState.of_text(run, bench.model, ConstraintKind.REGEX, "a").engine_id_for(bench.model)
 
     assert code(bench, at_once) == "unavailable"
 
@@ -76,14 +78,14 @@ def test_a_model_without_constraints(bench: Any) -> None:
     run = bench.new_run()
     other: Any = OtherModel(OtherInfo())
 
-    assert code(bench, lambda: ConstraintState(run, other, ConstraintKind.REGEX, "a")) == "unsupported"
+    assert code(bench, lambda: ConstraintState.of_text(run, other, ConstraintKind.REGEX, "a")) == "unsupported"
 
 
 def test_dropped_it_is_freed_in_the_engine(bench: Any) -> None:
     """Nothing is left of it, whether it was compiled or not."""
     run = bench.new_run()
     constraint = compiled(bench, run)
-    early = bench.call(lambda: ConstraintState(run, bench.model, ConstraintKind.REGEX, "b"))
+    early = bench.call(lambda: ConstraintState.of_text(run, bench.model, ConstraintKind.REGEX, "b"))
     bench.call(early.drop)
     bench.call(constraint.drop)
     bench.wait_until(lambda: not bench.engine._core._state.constraints._run_ids)
