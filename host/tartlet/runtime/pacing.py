@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tartlet.runtime.engine_link import EngineLink, Run, Target
-from tartlet_engine.api import AppendTokens, Command, CompileConstraint, Event, Fence, SaveContext
+from tartlet_engine.api import AppendTokens, Command, CompileConstraint, Event, Fence, MoveMatcher, SaveContext
 
 WINDOW = 256
 """Commands of a run after which the engine is asked to tell when it has carried them out."""
@@ -86,7 +86,7 @@ class _SentFence:
 
 def _weight(command: Command) -> int:
     """As how many commands this one counts."""
-    if isinstance(command, AppendTokens):
+    if isinstance(command, AppendTokens | MoveMatcher):
         return 1 + len(command.token_ids) // _TOKENS_OF_A_COMMAND
     if isinstance(command, CompileConstraint):
         return 1 + len(command.text) // _CHARACTERS_OF_A_COMMAND
