@@ -62,12 +62,13 @@ class RunAccount:
         self.last_prefill_step = -1  # for the scheduler's turn-taking between runs
         self.constraints: dict[int, Follower] = {}  # compiled, by id: prototypes that nobody changes
         self.masks: dict[int, Words] = {}  # by id: nobody writes to them
+        self.num_passing_pages = 0  # held for a moment, while what replaces others is copied into them
         self._page_holders: Counter[int] = Counter()  # page id -> page tables of this run that hold it
 
     @property
     def num_pages(self) -> int:
         """Distinct pages held, swapped ones included: what a run may hold does not depend on what others do."""
-        return len(self._page_holders)
+        return len(self._page_holders) - self.num_passing_pages
 
     def hold(self, page_ids: Iterable[int]) -> None:
         """Note that one more page table of the run holds each of these pages."""

@@ -16,6 +16,9 @@ from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import PagePool
 from tartlet_engine.sequence import Flush, Link, Sequence
 
+EVICTED = "evicted"
+"""The operation of a context from whose middle tokens are dropped: until that is done, it has all of them."""
+
 
 class ContextTable:
     """Contexts by id, and those of them that demand to be computed. Not thread-safe."""
@@ -70,7 +73,8 @@ class ContextTable:
     def fork(self, sequence: Sequence, child_id: int, length: int) -> None:
         """Make a context out of the first `length` tokens. Allocates no page and copies no logits."""
         self._require_new(child_id)
-        self._require_no_operation(sequence)
+        if sequence.operation != EVICTED:
+            self._require_no_operation(sequence)
         self._require_length(sequence, length)
         page_table = PageTable(self._pool, sequence.account)
         child = Sequence(child_id, sequence.account, page_table, adapter=sequence.adapter)
@@ -110,7 +114,7 @@ class ContextTable:
 
     @property
     def holders_between_steps(self) -> list[Sequence]:
-        """Contexts that are being saved or opened and hold pages for it, which nothing can be taken from."""
+        """Contexts that are being saved, opened or evicted from, and hold pages which nothing can be taken from."""
         return [
             sequence
             for sequence in self.sequences.values()
@@ -220,7 +224,8 @@ class ContextTable:
 
     def _require_no_operation(self, sequence: Sequence) -> None:
         if sequence.operation is not None:
-            message = f"context {sequence.context_id} is busy: it is being {sequence.operation}"
+            what = "tokens are being" if sequence.operation == EVICTED else "it is being"
+            message = f"context {sequence.context_id} is busy: {what} {sequence.operation}"
             raise CommandError(ErrorCode.UNAVAILABLE, message, "Wait until that is done.")
 
     def _require_new(self, context_id: int) -> None:

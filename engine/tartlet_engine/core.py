@@ -31,6 +31,7 @@ from tartlet_engine.step import Stepper
 from tartlet_engine.stepping.operations import StepOperations
 from tartlet_engine.swap import SwapSpace
 from tartlet_engine.token_table import TokenTable
+from tartlet_engine.transfers import Transfers
 
 _log = logging.getLogger("tartlet_engine")
 
@@ -86,20 +87,22 @@ class EngineCore:
         )
         self._saved = saved or SavedContexts(fingerprint="")
         self._worker = ThreadPoolExecutor(1, "tartlet-saved")
+        accounts = self._handler.accounts
+        self._transfers = Transfers(self._contexts, self._demands, accounts, self._side_work)
         self.saves = SaveOperations(
             info,
             pager,
             self._preemption,
             self._contexts,
             self._demands,
-            self._handler.accounts,
+            accounts,
             self._handler.require_computable,
             self._saved,
             self._worker,
+            self._transfers,
             adapter_digests or {},
         )
         self._handler.add(self.saves.handlers)
-        accounts = self._handler.accounts
         self.constraints = ConstraintOperations(constraints, info.vocabulary_size, accounts, self._demands)
         self._handler.add(self.constraints.handlers)
         self.matchers = ProgramMatchers(
@@ -115,7 +118,14 @@ class EngineCore:
         steps = StepOperations(info, self._contexts, self._demands, self._stepper.stepped, self.constraints)
         self._handler.add(steps.handlers)
         evictions = Evictions(
-            info, runner, self._contexts, self._demands, self._preemption, self._handler.require_computable
+            info,
+            runner,
+            self._contexts,
+            self._demands,
+            self._preemption,
+            self._handler.require_computable,
+            self._transfers,
+            pager.page_bytes,
         )
         self._handler.add(evictions.handlers)
         passes = ForwardPasses(
@@ -132,7 +142,8 @@ class EngineCore:
     @property
     def has_work(self) -> bool:
         """Tell whether somebody waits for something that steps bring nearer."""
-        return self._has_model_work or any(each.has_work for each in (self.saves, self.constraints, self.matchers))
+        between_steps = (self.saves, self._transfers, self.constraints, self.matchers)
+        return self._has_model_work or any(each.has_work for each in between_steps)
 
     @property
     def _has_model_work(self) -> bool:
@@ -160,6 +171,7 @@ class EngineCore:
         if self._has_model_work:
             self._guard(self._stepper.step)
         self.saves.advance()
+        self._transfers.advance()
         self.constraints.advance()
         self.matchers.advance()
         self._published.settle()

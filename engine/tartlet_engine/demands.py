@@ -157,6 +157,11 @@ class Demands:
         self.drop(sequence)
         self._contexts.free(sequence)
 
+    def discard(self, sequence: Sequence) -> None:
+        """Free one context, unless that has been done, without events."""
+        if self._contexts.sequences.get(sequence.context_id) is sequence:
+            self.free(sequence)
+
     def _detach(self, generation: Generation) -> None:
         generation.sequence.generation = None
         generation.sequence.discard()

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tartlet_engine.accounts import RunLimitError
 from tartlet_engine.api import Done, EngineError, ErrorCode, EvictContext, Failed, ModelInfo
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
 from tartlet_engine.model_runner import ModelRunner
+from tartlet_engine.moving import Move
 from tartlet_engine.pages import OutOfPagesError
 from tartlet_engine.preemption import Preemption
 from tartlet_engine.sequence import Sequence
+from tartlet_engine.transfers import Transfers
 
 
 class Evictions:
@@ -31,6 +32,8 @@ class Evictions:
         demands: Demands,
         preemption: Preemption,
         require_computable: Callable[[Sequence], None],
+        transfers: Transfers,
+        page_bytes: int,
     ) -> None:
         """Evict from contexts of one model.
 
@@ -41,6 +44,8 @@ class Evictions:
             demands: where flushes are begun, and events collect.
             preemption: makes room for what moves.
             require_computable: raises CommandError for a context that can never fit.
+            transfers: where keys and values are moved, some a step.
+            page_bytes: what a page takes.
         """
         self._info = info
         self._runner = runner
@@ -48,6 +53,8 @@ class Evictions:
         self._demands = demands
         self._preemption = preemption
         self._require_computable = require_computable
+        self._transfers = transfers
+        self._page_bytes = page_bytes
         self.handlers: dict[type, Callable[[Any, int], None]] = {EvictContext: self._evict}
 
     def _evict(self, command: EvictContext, arrived_ns: int) -> None:
@@ -74,33 +81,29 @@ class Evictions:
             self._demands.events.append(Done(command.operation_id))
 
     def _drop(self, sequence: Sequence, command: EvictContext) -> None:
-        """Drop the tokens, now that all are computed."""
-        if command.start < command.end:
-            try:
-                sequence.operation = "evicted"  # so that nobody takes its pages to make room
-                self._make_room(sequence, command)
-                moves = sequence.evict(command.start, command.end)
-            except RunLimitError as breach:
-                self._demands.stop_run(breach)
-                return
-            except OutOfPagesError as error:
-                message = f"moving what is kept needs {error.need:,} pages, {error.available:,} are available"
-                hint = "Free contexts, or evict as many tokens as fill whole pages, which moves those of one page only."
-                self._demands.events.append(
-                    Failed(command.operation_id, EngineError(ErrorCode.KV_EXHAUSTED, message, hint))
+        """Drop the tokens, now that all are computed: at once where nothing moves, and else between steps."""
+        num_tokens = len(sequence.token_ids)
+        *_, num_new = sequence.page_table.pages_to_evict(command.start, command.end, num_tokens)
+        if command.start == command.end:
+            self._demands.events.append(Done(command.operation_id))
+        elif num_new == 0:
+            sequence.evict(command.start, command.end)
+            self._demands.events.append(Done(command.operation_id))
+        else:
+            self._transfers.add(
+                Move(
+                    command,
+                    sequence,
+                    self._runner,
+                    self._contexts,
+                    self._demands,
+                    self._preemption,
+                    self._page_bytes,
+                    self._fail_for_pages,
                 )
-                return
-            finally:
-                sequence.operation = None
-            if moves is not None:
-                self._runner.move_slots(moves)
-        self._demands.events.append(Done(command.operation_id))
+            )
 
-    def _make_room(self, sequence: Sequence, command: EvictContext) -> None:
-        """Bring back pages that are swapped, and make room for what moves, as far as idle contexts give it."""
-        page_table = sequence.page_table
-        if num_swapped := page_table.num_swapped:
-            self._preemption.take_from_idle(num_swapped)
-            self._preemption.bring_back(sequence)
-        *_, num_new = page_table.pages_to_evict(command.start, command.end, len(sequence.token_ids))
-        self._preemption.take_from_idle(num_new)
+    def _fail_for_pages(self, command: EvictContext, error: OutOfPagesError) -> None:
+        message = f"moving what is kept needs {error.need:,} pages, {error.available:,} are available"
+        hint = "Free contexts, or evict as many tokens as fill whole pages, which moves those of one page only."
+        self._demands.events.append(Failed(command.operation_id, EngineError(ErrorCode.KV_EXHAUSTED, message, hint)))

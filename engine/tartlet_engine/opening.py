@@ -85,7 +85,7 @@ class Opening:
                 self._demands.free(sequence)
                 self._worker.answer(account, Failed(command.operation_id, engine_error(error)))
 
-        self._worker.carry_out(lambda: self._store.get(account.tenant, command.name), take_up)
+        self._worker.carry_out(account, lambda: self._store.get(account.tenant, command.name), take_up)
 
     def _begin_to_write(self, command: OpenSaved, sequence: Sequence, snapshot: Snapshot) -> None:
         """Take pages for a saved context that was found.
@@ -104,32 +104,38 @@ class Opening:
         self._require_computable(sequence)
         try:
             sequence.account.require_pages(num_pages)
-            self._preemption.take_from_idle(num_pages)
-            sequence.page_table.reserve(0, len(token_ids))
         except RunLimitError as breach:
             self._demands.stop_run(breach)
             self._demands.free(sequence)
-        except OutOfPagesError as error:
-            if not sequence.gaps:
-                _log.info("saved context %r is opened without its pages: %s", command.name, error)
-                self._complete(command, sequence, snapshot)
-            elif self._pager.put_into_swap(sequence, snapshot.pages):
-                self._take_over(command, sequence, snapshot)
-            else:
-                message = f"{command.name!r} needs {error.need:,} pages; available are {error.available:,}"
-                message += f", and {self._pager.num_free_swap_pages:,} in the swap space"
-                hint = "Free contexts; what was evicted from is not computed again."
-                raise CommandError(ErrorCode.KV_EXHAUSTED, message, hint) from error
-        else:
-            self._transfers.add(
-                _PageWriter(
-                    command.operation_id,
-                    sequence,
-                    self._pager,
-                    snapshot.pages,
-                    then=lambda: self._take_over(command, sequence, snapshot),
-                )
+            return
+        self._transfers.add(
+            _PageWriter(
+                command.operation_id,
+                sequence,
+                self._pager,
+                self._preemption,
+                snapshot.pages,
+                then=lambda: self._take_over(command, sequence, snapshot),
+                on_exhausted=lambda error: self._go_on_without_pages(command, sequence, snapshot, error),
+                on_breach=self._demands.stop_run,
+                give_up=lambda: self._demands.discard(sequence),
             )
+        )
+
+    def _go_on_without_pages(
+        self, command: OpenSaved, sequence: Sequence, snapshot: Snapshot, error: OutOfPagesError
+    ) -> None:
+        if not sequence.gaps:
+            _log.info("saved context %r is opened without its pages: %s", command.name, error)
+            self._complete(command, sequence, snapshot)
+        elif self._pager.put_into_swap(sequence, snapshot.pages):
+            self._take_over(command, sequence, snapshot)
+        else:
+            num_pages = len(snapshot.pages)
+            message = f"{command.name!r} needs {num_pages:,} pages; there is no room for {error.need:,} of them"
+            message += f", and for {self._pager.num_free_swap_pages:,} pages in the swap space"
+            hint = "Free contexts; what was evicted from is not computed again."
+            raise CommandError(ErrorCode.KV_EXHAUSTED, message, hint) from error
 
     def _take_over(self, command: OpenSaved, sequence: Sequence, snapshot: Snapshot) -> None:
         """Take note that all pages are written."""
@@ -158,26 +164,61 @@ class Opening:
 
 
 class _PageWriter:
-    """Writes the pages of a context that is opened: a `transfers.Transfer`."""
+    """Takes pages for a context that is opened and writes them, piece by piece: a `transfers.Transfer`."""
 
     def __init__(
-        self, operation_id: int, sequence: Sequence, pager: Pager, contents: torch.Tensor, then: Callable[[], None]
+        self,
+        operation_id: int,
+        sequence: Sequence,
+        pager: Pager,
+        preemption: Preemption,
+        contents: torch.Tensor,
+        *,
+        then: Callable[[], None],
+        on_exhausted: Callable[[OutOfPagesError], None],
+        on_breach: Callable[[RunLimitError], None],
+        give_up: Callable[[], None],
     ) -> None:
         self.operation_id = operation_id
         self.sequence = sequence
+        self.give_up = give_up
         self._pager = pager
+        self._preemption = preemption
         self._contents = contents  # uint8[pages, page_bytes]
         self._then = then
+        self._on_exhausted = on_exhausted
+        self._on_breach = on_breach
         self._num_written = 0
+
+    @property
+    def sequences(self) -> list[Sequence]:
+        """The context."""
+        return [self.sequence]
 
     def copy_some(self, max_bytes: int) -> bool:
         """Write some pages; none if the run has reached a limit meanwhile, and so has lost them."""
         start, num_pages = self._num_written, len(self._contents)
         if start < num_pages and not self.sequence.account.is_stopped:
             end = min(num_pages, start + max(1, max_bytes // self._pager.page_bytes))
+            try:
+                self._take_pages(start, end)
+            except RunLimitError as breach:
+                self._on_breach(breach)
+                self.give_up()
+                return True
+            except OutOfPagesError as error:
+                self.sequence.page_table.truncate(0)
+                self._on_exhausted(error)
+                return True
             self._pager.write(self.sequence.page_table.page_ids[start:end], self._contents[start:end])
             self._num_written = end
             if end < num_pages:
                 return False
         self._then()
         return True
+
+    def _take_pages(self, start: int, end: int) -> None:
+        table, num_tokens = self.sequence.page_table, len(self.sequence.token_ids)
+        self.sequence.account.require_pages(end - start)
+        self._preemption.take_from_idle(end - start)
+        table.reserve(start * table.page_size, min(end * table.page_size, num_tokens))

@@ -170,13 +170,11 @@ class PageTable:
         if not num_new:
             return None
         targets = range(first * size, min(new_len, (first + num_new) * size))
-        origins = [slot if slot < start else slot + num_dropped for slot in targets]
-        return SlotMoves(
-            [sources[slot // size] for slot in origins],
-            [slot % size for slot in origins],
-            [self.page_ids[slot // size] for slot in targets],
-            [slot % size for slot in targets],
-        )
+        return _moves(sources, self.page_ids, size, targets, start, end)
+
+    def moves_to(self, other: PageTable, targets: range, start: int, end: int) -> SlotMoves:
+        """Return the moves that fill these slots of another page table, which lacks this one's `start <= i < end`."""
+        return _moves(self.page_ids, other.page_ids, self._pool.page_size, targets, start, end)
 
     def _is_indexed(self, start: int, end: int) -> bool:
         index = start // self._pool.page_size
@@ -191,3 +189,14 @@ class PageTable:
         old_page_id, self.page_ids[index] = self.page_ids[index], page_id
         self._account.drop([old_page_id])
         self._pool.release([old_page_id])
+
+
+def _moves(source_ids: list[int], target_ids: list[int], size: int, targets: range, start: int, end: int) -> SlotMoves:
+    """Return the moves into `targets`, slots of a sequence after the slots `start <= i < end` were dropped from it."""
+    origins = [slot if slot < start else slot + end - start for slot in targets]
+    return SlotMoves(
+        [source_ids[slot // size] for slot in origins],
+        [slot % size for slot in origins],
+        [target_ids[slot // size] for slot in targets],
+        [slot % size for slot in targets],
+    )

@@ -81,9 +81,9 @@ class Pager:
             self._drop(dropped)
         self._swap_out(page_ids[:num_swapped])
 
-    def bring_back(self, sequence: Sequence) -> None:
-        """Bring a sequence's swapped pages back into the pool, which must have room for them."""
-        swapped_ids = [page_id for page_id in sequence.page_table.page_ids if is_swapped(page_id)]
+    def bring_back(self, sequence: Sequence, max_pages: int | None = None) -> None:
+        """Bring a sequence's swapped pages, or so many of them, back into the pool, which must have room for them."""
+        swapped_ids = [page_id for page_id in sequence.page_table.page_ids if is_swapped(page_id)][:max_pages]
         if not swapped_ids:
             return
         page_ids = self._pool.allocate(len(swapped_ids))

@@ -126,9 +126,9 @@ class Preemption:
         """Spare a sequence the copy of a shared page, at the cost of others that do not run. Was there one?"""
         return self._pager.part(sequence)
 
-    def bring_back(self, sequence: Sequence) -> None:
-        """Bring back the pages of a sequence that were taken out. There must be room."""
-        self._pager.bring_back(sequence)
+    def bring_back(self, sequence: Sequence, max_pages: int | None = None) -> None:
+        """Bring back the pages of a sequence that were taken out, or so many of them. There must be room."""
+        self._pager.bring_back(sequence, max_pages)
 
     def _held_pages(self) -> Counter[int]:
         """The pages of all that is not idle, or cannot go away, by how many hold them."""

@@ -41,6 +41,7 @@ class SaveOperations:
         require_computable: Callable[[Sequence], None],
         store: SavedContexts,
         executor: Executor,
+        transfers: Transfers,
         adapter_digests: Mapping[str, str],
     ) -> None:
         """Save and open contexts of one model.
@@ -55,12 +56,13 @@ class SaveOperations:
             require_computable: raises CommandError for a context that can never fit.
             store: where saved contexts are.
             executor: carries out what the store does, one thing after the other.
+            transfers: where pages are copied, some a step.
             adapter_digests: of the adapters that contexts may have, by name.
         """
         self._contexts = contexts
         self._store = store
         self._worker = StoreWorker(executor, accounts, demands)
-        self._transfers = Transfers(contexts, demands, self._worker)
+        self._transfers = transfers
         self._saving = Saving(
             info,
             pager,
@@ -98,7 +100,7 @@ class SaveOperations:
     @property
     def has_work(self) -> bool:
         """Tell whether `advance` would do something."""
-        return self._worker.has_results or self._transfers.has_work or self._saving.has_failed
+        return self._worker.has_results or self._saving.has_failed
 
     @property
     def is_waiting(self) -> bool:
@@ -106,10 +108,9 @@ class SaveOperations:
         return self._worker.is_busy
 
     def advance(self) -> None:
-        """Take up what the store has done, and copy some pages."""
+        """Take up what the store has done."""
         self._saving.give_up_failed()
         self._worker.take_up_results()
-        self._transfers.advance()
 
     def check_integrity(self) -> None:
         """Raise AssertionError unless whatever holds pages for an operation is known here."""

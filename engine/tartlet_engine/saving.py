@@ -78,8 +78,7 @@ class Saving:
         for operation_id, fork in list(self._flushing.items()):
             if not fork.has_demand:
                 del self._flushing[operation_id]
-                if self._contexts.sequences.get(fork.context_id) is fork:
-                    self._demands.free(fork)
+                self._demands.discard(fork)
 
     def _save(self, command: SaveContext, arrived_ns: int) -> None:
         sequence = self._contexts.get(command.context_id)
@@ -96,7 +95,11 @@ class Saving:
     def _begin_to_read(self, command: SaveContext) -> None:
         fork = self._flushing.pop(command.operation_id)
         reader = _PageReader(
-            command.operation_id, fork, self._pager, then=lambda contents: self._keep(command, fork, contents)
+            command.operation_id,
+            fork,
+            self._pager,
+            then=lambda contents: self._keep(command, fork, contents),
+            give_up=lambda: self._demands.discard(fork),
         )
         self._transfers.add(reader)
 
@@ -132,14 +135,25 @@ class _PageReader:
     """Reads the pages of a fork that is computed: a `transfers.Transfer`."""
 
     def __init__(
-        self, operation_id: int, fork: Sequence, pager: Pager, then: Callable[[list[torch.Tensor]], None]
+        self,
+        operation_id: int,
+        fork: Sequence,
+        pager: Pager,
+        then: Callable[[list[torch.Tensor]], None],
+        give_up: Callable[[], None],
     ) -> None:
         self.operation_id = operation_id
         self.sequence = fork
         self._pager = pager
         self._then = then
+        self.give_up = give_up
         self._contents: list[torch.Tensor] = []  # uint8[pages, page_bytes] each
         self._num_read = 0
+
+    @property
+    def sequences(self) -> list[Sequence]:
+        """The fork."""
+        return [self.sequence]
 
     def copy_some(self, max_bytes: int) -> bool:
         """Read some pages."""

@@ -63,7 +63,9 @@ class Sequence:
     flushes: list[Flush] = field(default_factory=list)
     link: Link | None = None
     followers: list[Sequence] = field(default_factory=list)  # those whose link's source is this sequence
-    operation: str | None = None  # what is being done with it as a whole: it is "saved" or "opened"; busy until then
+    operation: str | None = (
+        None  # what is being done with it as a whole: it is "saved", "opened" or "evicted" from; busy until then
+    )
     num_dropped: int = 0  # so many tokens were computed once, before what they needed was dropped
     is_waiting: bool = False  # it has something to compute, but there were too few pages, or it had to give up some
     is_fresh: bool = False  # it takes part in steps (again), but has not got any further: nothing can be taken from it
@@ -202,12 +204,16 @@ class Sequence:
         assert self.num_computed == len(self.token_ids) > end, f"context {self.context_id} is not computed"
         assert self.lookahead is None, f"context {self.context_id} looks ahead"
         moves = self.page_table.evict(start, end, len(self.token_ids))
+        self.drop_evicted(start, end)
+        return moves
+
+    def drop_evicted(self, start: int, end: int) -> None:
+        """Take note that the page table has no slots any more for the tokens `start <= i < end`."""
         del self.token_ids[start:end]
         self._forget_keys(start)
         self.gaps = gaps_of.evicted(self.gaps, start, end)
         self.num_computed = len(self.token_ids)
         self.num_dropped = min(self.num_dropped, self.num_computed)
-        return moves
 
     def uncompute(self, num_computed: int) -> None:
         """Give back the pages of all but the first `num_computed` tokens, which stay computed. The tokens stay."""

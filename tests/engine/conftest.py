@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import torch
 
+from tartlet_engine import transfers
 from tartlet_engine.api import (
     AnswerStep,
     AppendTokens,
@@ -487,6 +488,13 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
     for driver in drivers:
         driver.core.check_integrity()
         driver.core.close()
+
+
+@pytest.fixture
+def one_page_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of pages that are copied between steps, one is copied at a time."""
+    for name in ("TRANSFER_S", "PIECE_BYTES", "PIECE_BYTES_ALONE"):
+        monkeypatch.setattr(transfers, name, 0)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import torch
 
-from tartlet_engine import transfers
 from tartlet_engine.api import ErrorCode
 from tartlet_engine.saved_contexts import SavedContexts
 
@@ -193,9 +192,9 @@ def test_a_limit_of_pages_ends_the_run(hash_engine: Any) -> None:
     assert driver.num_held == 0
 
 
-def test_a_run_that_reaches_a_limit_while_it_opens(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("one_page_a_step")
+def test_a_run_that_reaches_a_limit_while_it_opens(hash_engine: Any) -> None:
     """The limit is all that it hears of, and what was opened by half is given back."""
-    monkeypatch.setattr(transfers, "TRANSFER_BYTES", 1)
     driver = hash_engine(num_pages=200)
     saver = driver.open_run()
     driver.save(driver.create(saver, PROMPT))

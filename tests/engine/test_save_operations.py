@@ -11,7 +11,6 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tartlet_engine import transfers
 from tartlet_engine.api import Done, ErrorCode, Failed
 from tartlet_engine.saved_contexts import SavedContexts
 
@@ -178,11 +177,9 @@ def test_busy_contexts(hash_engine: Any) -> None:
     driver.settle()
 
 
-def test_random_schedules(
-    hash_engine: Any, hash_text: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("one_page_a_step")
+def test_random_schedules(hash_engine: Any, hash_text: Callable[..., list[int]]) -> None:
     """Whatever is saved, opened, forked, cut and freed in whatever order: contexts hold what they should."""
-    monkeypatch.setattr(transfers, "TRANSFER_BYTES", 20)
 
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())

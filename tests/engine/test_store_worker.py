@@ -14,7 +14,7 @@ from tartlet_engine.command_error import CommandError
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
 from tartlet_engine.pages import PagePool
-from tartlet_engine.store_worker import StoreWorker
+from tartlet_engine.store_worker import RESULTS_AT_ONCE, StoreWorker
 
 ACCOUNT = RunAccount(1, "tenant", None, None)
 
@@ -43,7 +43,9 @@ def test_a_result_waits_until_it_is_taken_up(demands: Demands, executor: ThreadP
     has_result = threading.Event()
     worker.on_result = has_result.set
     threads: list[int] = []
-    worker.carry_out(threading.get_ident, lambda future: threads.extend((future.result(), threading.get_ident())))
+    worker.carry_out(
+        ACCOUNT, threading.get_ident, lambda future: threads.extend((future.result(), threading.get_ident()))
+    )
     assert has_result.wait(60)
     assert (worker.has_results, worker.is_busy, threads) == (True, True, [])
     worker.take_up_results()
@@ -87,3 +89,34 @@ def test_a_closed_run_hears_of_nothing(demands: Demands, executor: ThreadPoolExe
     with pytest.raises(CommandError) as caught:
         worker.account(2)
     assert caught.value.error.code is ErrorCode.NOT_FOUND
+
+
+def test_tenants_take_turns(demands: Demands, executor: ThreadPoolExecutor) -> None:
+    """Behind many things that one tenant has asked for, another one's come after one of them each, in order."""
+    worker = StoreWorker(executor, {}, demands)
+    gate, order = threading.Event(), []
+    storm, calm = RunAccount(1, "storm", None, None), RunAccount(2, "calm", None, None)
+    worker.carry_out(storm, gate.wait, lambda future: None)
+    for account in [storm] * 30 + [calm] * 2:
+        worker.carry_out(account, lambda name=account.tenant: order.append(name), lambda future: None)
+    gate.set()
+    executor.shutdown()
+
+    assert [index for index, name in enumerate(order) if name == "calm"] in ([0, 2], [1, 3])
+    assert len(order) == 32
+
+
+def test_few_results_are_taken_up_at_once(demands: Demands, executor: ThreadPoolExecutor) -> None:
+    """However many there are, the engine goes on after some of them, and takes up the others later, all once."""
+    worker = StoreWorker(executor, {}, demands)
+    taken: list[int] = []
+    for number in range(3 * RESULTS_AT_ONCE):
+        worker.carry_out(ACCOUNT, lambda number=number: number, lambda future: taken.append(future.result()))
+    executor.shutdown()
+    worker.take_up_results()
+    assert taken == list(range(RESULTS_AT_ONCE))
+    while worker.has_results:
+        worker.take_up_results()
+
+    assert taken == list(range(3 * RESULTS_AT_ONCE))
+    assert not worker.is_busy

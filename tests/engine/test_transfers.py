@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tartlet_engine import transfers
 from tartlet_engine.api import ErrorCode
 
 PROMPT = list(range(10, 33))
@@ -34,9 +33,9 @@ def test_a_copy_that_fails(hash_engine: Any, monkeypatch: pytest.MonkeyPatch, me
     assert driver.failures
 
 
-def test_others_go_on_while_pages_are_copied(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("one_page_a_step")
+def test_others_go_on_while_pages_are_copied(hash_engine: Any) -> None:
     """Saving and opening copy a bounded number of pages between two steps, in which others get their tokens."""
-    monkeypatch.setattr(transfers, "TRANSFER_BYTES", 1)
     driver = hash_engine(num_pages=200)
     run = driver.open_run()
     long = driver.create(run, PROMPT * 4)
@@ -52,12 +51,10 @@ def test_others_go_on_while_pages_are_copied(hash_engine: Any, monkeypatch: pyte
     assert driver.is_done(saving)
 
 
+@pytest.mark.usefixtures("one_page_a_step")
 @pytest.mark.parametrize("num_steps", range(8))
-def test_a_run_that_ends_while_it_saves_and_opens(
-    hash_engine: Any, monkeypatch: pytest.MonkeyPatch, num_steps: int
-) -> None:
+def test_a_run_that_ends_while_it_saves_and_opens(hash_engine: Any, num_steps: int) -> None:
     """Whenever it ends: nothing of it is left, no event follows, and what was saved is whole or not there."""
-    monkeypatch.setattr(transfers, "TRANSFER_BYTES", 1)  # a page a step
     driver = hash_engine(max_batch_tokens=12)
     run = driver.open_run()
     context = driver.create(run, PROMPT)
@@ -80,3 +77,37 @@ def test_a_run_that_ends_while_it_saves_and_opens(
         assert driver.opened(opening).token_ids == tuple(PROMPT[::-1])
     driver.close_run(other)
     assert driver.num_held == 0
+
+
+@pytest.mark.usefixtures("one_page_a_step")
+def test_tenants_take_turns(hash_engine: Any) -> None:
+    """One context that is saved does not wait for dozens that another tenant saves, and these are done in order."""
+    driver = hash_engine(num_pages=400)
+    storm, calm = driver.open_run(tenant="storm"), driver.open_run(tenant="calm")
+    contexts = [driver.create(run, [number, *PROMPT]) for number, run in enumerate([storm] * 30 + [calm], 100)]
+    for context in contexts:
+        driver.flush(context)
+    driver.settle()
+    saves = [driver.save(context, f"n{number}") for number, context in enumerate(contexts)]
+    while not driver.is_done(saves[-1]):
+        driver.step()
+
+    assert sum(map(driver.is_done, saves)) < 20  # the thread of the store takes the time it takes
+    driver.settle()
+    done = [event.operation_id for event in driver.events if getattr(event, "operation_id", None) in saves]
+    assert [each for each in done if each != saves[-1]] == saves[:-1]
+
+
+@pytest.mark.usefixtures("one_page_a_step")
+def test_copying_is_charged(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each piece is charged to the tenant for whom it was copied, if another one waits for a step meanwhile."""
+    driver = hash_engine(num_pages=400)
+    storm, calm = driver.open_run(tenant="storm"), driver.open_run(tenant="calm")
+    charged: list[str] = []
+    side_work = driver.core._side_work
+    monkeypatch.setattr(side_work, "charge", lambda share, seconds: charged.append(share.tenant))
+    for run in (storm, storm, calm):
+        driver.save(driver.create(run, PROMPT), f"of-{run}", overwrite=True)
+    driver.settle()
+
+    assert sorted(charged) == ["calm"] * 6 + ["storm"] * 12
