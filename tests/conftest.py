@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -15,6 +16,24 @@ if not os.path.exists("/dev/nvidiactl"):
 # No deadline: a busy machine must not fail a test. In CI the examples are the same every time.
 hypothesis.settings.register_profile("tartlet", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("tartlet")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A TARTLET_HOME that goes with the tests: nothing that they save, pack or publish mixes with what is the user's.
+
+    What is expensive and the same for everybody is shared: kernels, fetched models, runners. Components that tests
+    compile are kept from one time to the next, in a folder of their own.
+    """
+    from tartlet_engine.cache_folder import cache_folder
+
+    home = tmp_path_factory.mktemp("home")
+    for name in ("kernels", "models", "runners"):
+        (home / name).symlink_to(cache_folder(name))
+    (home / "components").symlink_to(cache_folder("tests/components"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TARTLET_HOME", str(home))
+        yield home
 
 
 @pytest.fixture(scope="session")

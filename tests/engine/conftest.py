@@ -69,7 +69,6 @@ from tartlet_engine.api import (
     UnpublishPrefix,
 )
 from tartlet_engine.batch import StepBatch
-from tartlet_engine.cache_folder import cache_folder
 from tartlet_engine.constraints.compiler import ConstraintCompiler
 from tartlet_engine.constraints.vocabulary import Vocabulary
 from tartlet_engine.core import EngineCore
@@ -431,17 +430,6 @@ MakeDriver = Callable[..., Driver]
 def one_torch_thread() -> None:
     """Tiny models gain nothing from threads, and lose much on a busy machine."""
     torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def own_packed_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Models that tests make are packed into a folder that goes with them; kernels and fetched models are shared."""
-    home = tmp_path_factory.mktemp("home")
-    for name in ("kernels", "models"):
-        (home / name).symlink_to(cache_folder(name))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TARTLET_HOME", str(home))
-        yield
 
 
 @pytest.fixture
