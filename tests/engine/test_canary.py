@@ -14,7 +14,7 @@ from tartlet_engine.costs import Costs, FixedCosts
 Expected = Callable[[Sequence[int], int], list[Any]]  # what follows a prompt, as `Churn.outcome` gives it
 
 NUM_PAGES = 20
-COUNTS = [500, pytest.param(10_000, marks=pytest.mark.stress)]
+LONG = pytest.param(10_000, marks=(pytest.mark.stress, pytest.mark.timeout(3600)))
 SWAP_IS_CHEAP = FixedCosts(seconds_per_byte=0.0, seconds_per_token=1.0)
 PREFIX = list(range(20, 72))  # both tenants begin with a part of it, which is published now and then
 
@@ -129,7 +129,7 @@ def go_through(churn: Churn, count: int, expected: Expected) -> None:
     assert preemptions > 0.05 * count
 
 
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("count", [500, LONG])
 @pytest.mark.parametrize(("swap_pages", "costs"), [(0, None), (6, SWAP_IS_CHEAP), (100, SWAP_IS_CHEAP)])
 def test_canaries_of_two_tenants(
     hash_engine: Any, hash_text: Expected, count: int, swap_pages: int, costs: Costs | None
@@ -143,7 +143,7 @@ def test_canaries_of_two_tenants(
     go_through(Churn(driver, random.Random(count)), count, hash_text)
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.stress)])
+@pytest.mark.parametrize("count", [100, LONG])
 @pytest.mark.parametrize("quantize", ["none", "int8", "int4"])
 def test_canaries_in_every_weight_format(tiny_engine: Any, count: int, quantize: str) -> None:
     """With a model of real arithmetic, all log-probabilities are those of a generation that is alone, to the bit."""
