@@ -8,6 +8,7 @@ NAMES = (
     "fork",
     "prefix",
     "fairness",
+    "storms",
     "saved",
     "masks",
     "decode",

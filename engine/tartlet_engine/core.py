@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -168,10 +169,12 @@ class EngineCore:
         Raises:
             AssertionError: they do not; the engine cannot go on.
         """
+        began = time.monotonic()
         if self._has_model_work:
             self._guard(self._stepper.step)
+        step_s = time.monotonic() - began
         self.saves.advance()
-        self._transfers.advance()
+        self._transfers.advance(step_s)
         self.constraints.advance()
         self.matchers.advance()
         self._published.settle()

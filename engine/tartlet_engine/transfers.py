@@ -20,8 +20,10 @@ from tartlet_engine.sequence import Sequence
 from tartlet_engine.side_work import SideWork
 from tartlet_engine.store_worker import engine_error
 
-# Copying between two steps goes on for this long, and to the end of the piece under way.
+# Copying between two steps goes on for this long, or for this part of the time that the step took, if that is longer,
+# and to the end of the piece under way.
 TRANSFER_S = 0.003
+TRANSFER_SHARE = 0.2
 # What is copied in a turn: a millisecond's worth or so if somebody waits for a step, more if nobody does.
 PIECE_BYTES = 2 << 20
 PIECE_BYTES_ALONE = 16 << 20
@@ -91,9 +93,13 @@ class Transfers:
         account = transfer.sequence.account
         self._queue.add(account.tenant, account.run_id, transfer)
 
-    def advance(self) -> None:
-        """Copy some pages, by turns. What nobody holds any more, since it was freed, is over."""
+    def advance(self, step_s: float) -> None:
+        """Copy some pages, by turns, after a step that took `step_s`.
+
+        What nobody holds any more, since it was freed, is over.
+        """
         began = before = time.monotonic()
+        allowed = max(TRANSFER_S, TRANSFER_SHARE * step_s)
         while self.has_work:
             transfer = self._queue.take()
             account = transfer.sequence.account
@@ -101,7 +107,7 @@ class Transfers:
                 self._queue.put_back(account.tenant, account.run_id, transfer)
             now = time.monotonic()
             self._side_work.charge(account.share, now - before)
-            if now - began >= TRANSFER_S:
+            if now - began >= allowed:
                 return
             before = now
 

@@ -481,7 +481,7 @@ def hash_engine(tiny_folder: Path) -> Iterator[MakeDriver]:
 @pytest.fixture
 def one_page_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of pages that are copied between steps, one is copied at a time."""
-    for name in ("TRANSFER_S", "PIECE_BYTES", "PIECE_BYTES_ALONE"):
+    for name in ("TRANSFER_S", "TRANSFER_SHARE", "PIECE_BYTES", "PIECE_BYTES_ALONE"):
         monkeypatch.setattr(transfers, name, 0)
 
 

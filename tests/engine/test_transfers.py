@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tartlet_engine import transfers
 from tartlet_engine.api import ErrorCode
 
 PROMPT = list(range(10, 33))
@@ -111,3 +114,24 @@ def test_copying_is_charged(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -
     driver.settle()
 
     assert sorted(charged) == ["calm"] * 6 + ["storm"] * 12
+
+
+@pytest.mark.usefixtures("one_page_a_step")
+def test_longer_steps_leave_more_time_for_copies(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is copied after a step is in proportion to what the step took, so copies get on on slow machines, too."""
+    monkeypatch.setattr(transfers, "TRANSFER_SHARE", 0.5)
+    clock = itertools.count()  # each look at it takes a second
+    monkeypatch.setattr(transfers, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    driver = hash_engine(num_pages=200)
+    read: list[int] = []
+    read_pages = driver.runner.read_pages
+    monkeypatch.setattr(driver.runner, "read_pages", lambda page_ids: (read.extend(page_ids), read_pages(page_ids))[1])
+    run = driver.open_run()
+    for step_s, num_pages in ((0.0, 1), (8.0, 4), (3.0, 2)):
+        driver.save(driver.create(run, PROMPT * 4), "saved", overwrite=True)
+        while not driver.core._transfers.has_work:
+            driver.core._stepper.step()
+        read.clear()
+        driver.core._transfers.advance(step_s)
+        assert len(read) == num_pages
+        driver.settle()
