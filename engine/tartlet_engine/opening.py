@@ -15,6 +15,7 @@ from tartlet_engine.api import ErrorCode, Failed, ModelInfo, Opened, OpenSaved
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
+from tartlet_engine.opening_gate import OpeningGate
 from tartlet_engine.pager import Pager
 from tartlet_engine.pages import OutOfPagesError
 from tartlet_engine.preemption import Preemption
@@ -67,7 +68,13 @@ class Opening:
         self._worker = worker
         self._transfers = transfers
         self._adapter_digests = adapter_digests
+        self._gate = OpeningGate()
         self.handlers: dict[type, Callable[[Any, int], None]] = {OpenSaved: self._open}
+
+    @property
+    def sequences(self) -> list[Sequence]:
+        """Contexts that are to be opened when others are."""
+        return self._gate.waiting
 
     def _open(self, command: OpenSaved, arrived_ns: int) -> None:
         account = self._worker.account(command.run_id)
@@ -76,19 +83,29 @@ class Opening:
         sequence = self._contexts.get(command.context_id)
         sequence.operation = "opened"
 
+        def is_there() -> bool:
+            return self._contexts.sequences.get(command.context_id) is sequence
+
+        def begin() -> bool:
+            if is_there():
+                self._worker.carry_out(account, lambda: self._store.get(account.tenant, command.name), take_up)
+                return True
+            return False
+
         def take_up(future: Future[Snapshot]) -> None:
-            if self._contexts.sequences.get(command.context_id) is not sequence:
-                return  # freed meanwhile
+            is_under_way = False
             try:
-                self._begin_to_write(command, sequence, future.result())
+                is_under_way = is_there() and self._begin_to_write(command, sequence, future.result())
             except Exception as error:
                 self._demands.free(sequence)
                 self._worker.answer(account, Failed(command.operation_id, engine_error(error)))
+            if not is_under_way:
+                self._gate.leave(account)
 
-        self._worker.carry_out(account, lambda: self._store.get(account.tenant, command.name), take_up)
+        self._gate.enter(sequence, begin)
 
-    def _begin_to_write(self, command: OpenSaved, sequence: Sequence, snapshot: Snapshot) -> None:
-        """Take pages for a saved context that was found.
+    def _begin_to_write(self, command: OpenSaved, sequence: Sequence, snapshot: Snapshot) -> bool:
+        """Begin to take pages for a saved context that was found, unless that breaks a limit.
 
         If too few are free just now, its tokens are computed again when somebody demands it, under the rules that then
         hold for everybody who waits for pages. If tokens were evicted from it that cannot be done, so its pages wait in
@@ -107,7 +124,7 @@ class Opening:
         except RunLimitError as breach:
             self._demands.stop_run(breach)
             self._demands.free(sequence)
-            return
+            return False
         self._transfers.add(
             _PageWriter(
                 command.operation_id,
@@ -119,8 +136,10 @@ class Opening:
                 on_exhausted=lambda error: self._go_on_without_pages(command, sequence, snapshot, error),
                 on_breach=self._demands.stop_run,
                 give_up=lambda: self._demands.discard(sequence),
+                on_end=lambda: self._gate.leave(sequence.account),
             )
         )
+        return True
 
     def _go_on_without_pages(
         self, command: OpenSaved, sequence: Sequence, snapshot: Snapshot, error: OutOfPagesError
@@ -178,10 +197,12 @@ class _PageWriter:
         on_exhausted: Callable[[OutOfPagesError], None],
         on_breach: Callable[[RunLimitError], None],
         give_up: Callable[[], None],
+        on_end: Callable[[], None],
     ) -> None:
         self.operation_id = operation_id
         self.sequence = sequence
-        self.give_up = give_up
+        self._give_up = give_up
+        self._on_end = on_end
         self._pager = pager
         self._preemption = preemption
         self._contents = contents  # uint8[pages, page_bytes]
@@ -197,6 +218,17 @@ class _PageWriter:
 
     def copy_some(self, max_bytes: int) -> bool:
         """Write some pages; none if the run has reached a limit meanwhile, and so has lost them."""
+        is_over = self._write_some(max_bytes)
+        if is_over:
+            self._on_end()
+        return is_over
+
+    def give_up(self) -> None:
+        """Free the context, if nobody else has."""
+        self._give_up()
+        self._on_end()
+
+    def _write_some(self, max_bytes: int) -> bool:
         start, num_pages = self._num_written, len(self._contents)
         if start < num_pages and not self.sequence.account.is_stopped:
             end = min(num_pages, start + max(1, max_bytes // self._pager.page_bytes))
@@ -204,7 +236,7 @@ class _PageWriter:
                 self._take_pages(start, end)
             except RunLimitError as breach:
                 self._on_breach(breach)
-                self.give_up()
+                self._give_up()
                 return True
             except OutOfPagesError as error:
                 self.sequence.page_table.truncate(0)

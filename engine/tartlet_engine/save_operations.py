@@ -74,7 +74,7 @@ class SaveOperations:
             self._transfers,
             adapter_digests,
         )
-        opening = Opening(
+        self._opening = Opening(
             info,
             pager,
             preemption,
@@ -88,7 +88,7 @@ class SaveOperations:
         )
         self.handlers: dict[type, Callable[[Any, int], None]] = {
             **self._saving.handlers,
-            **opening.handlers,
+            **self._opening.handlers,
             ListSaved: self._list,
             DeleteSaved: self._delete,
         }
@@ -114,7 +114,7 @@ class SaveOperations:
 
     def check_integrity(self) -> None:
         """Raise AssertionError unless whatever holds pages for an operation is known here."""
-        under_way = [*self._saving.sequences, *self._transfers.sequences]
+        under_way = [*self._saving.sequences, *self._opening.sequences, *self._transfers.sequences]
         for sequence in self._contexts.sequences.values():
             is_held = sequence.operation is not None
             assert is_held or sequence not in under_way, f"context {sequence.context_id} is held by no operation"

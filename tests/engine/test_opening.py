@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from tartlet_engine.api import ErrorCode
+from tartlet_engine.api import ErrorCode, Opened
+from tartlet_engine.opening_gate import MAX_UNDER_WAY
 from tartlet_engine.saved_contexts import SavedContexts
 
 PROMPT = list(range(10, 33))
@@ -210,4 +211,39 @@ def test_a_run_that_reaches_a_limit_while_it_opens(hash_engine: Any) -> None:
     assert [event.limit for event in driver.limits_reached] == ["generated_tokens"]
     assert driver.failures == []
     driver.close_run(run)
+    assert driver.num_held == 0
+
+
+@pytest.mark.usefixtures("one_page_a_step")
+def test_few_are_in_memory_at_a_time(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many a run opens at once, few have been read and not been written into pages; all are opened at last."""
+    driver = hash_engine(num_pages=400)
+    run = driver.open_run()
+    driver.save(driver.create(run, PROMPT))
+    driver.settle()
+    store, num_read = driver.core._saved, 0
+    get = store.get
+
+    def counted(tenant: str, name: str) -> Any:
+        nonlocal num_read
+        num_read += 1
+        return get(tenant, name)
+
+    monkeypatch.setattr(store, "get", counted)
+    openings = [driver.open_saved(run) for _ in range(20)]
+    freed = openings.pop(10)
+    driver.free(freed[1])
+    while driver.core.has_work or driver.core.saves.is_waiting:
+        driver.step()
+        driver.core.check_integrity()
+        num_opened = sum(isinstance(event, Opened) for event in driver.events)
+        assert num_read - num_opened <= MAX_UNDER_WAY
+
+    assert all(driver.opened(operation).token_ids == tuple(PROMPT) for operation, _ in openings)
+    assert num_read == 19
+    driver.open_saved(run)
+    driver.open_saved(run)
+    driver.open_saved(run)
+    driver.close_run(run)
+    driver.settle()
     assert driver.num_held == 0
