@@ -59,6 +59,7 @@ class RunAccount:
         self.max_pages = max_pages
         self.num_generated_tokens = 0
         self.is_stopped = False  # it has reached a limit; nothing more is computed for it
+        self.is_closing = False  # it is being closed, which takes a while; nobody hears of it any more
         self.last_prefill_step = -1  # for the scheduler's turn-taking between runs
         self.constraints: dict[int, Follower] = {}  # compiled, by id: prototypes that nobody changes
         self.masks: dict[int, Words] = {}  # by id: nobody writes to them

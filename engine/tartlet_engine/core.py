@@ -154,6 +154,14 @@ class EngineCore:
         """Carry out a command. Never raises for what the command holds."""
         self._handler.handle(command, arrived_ns)
 
+    def prepare_close(self, run_id: int, is_over: Callable[[], bool]) -> bool:
+        """Free what a run holds before `CloseRun` is carried out, until `is_over`. Tells whether nothing is left.
+
+        Closing a run of thousands of contexts would take long at once.
+        """
+        account = self._handler.accounts.get(run_id)
+        return account is None or self._demands.free_some(account, is_over)
+
     def charge(self, tenant: str, seconds: float) -> None:
         """Charge a tenant for time that its commands took. No effect if it is not known any more."""
         share = self._shares.tenants.get(tenant)

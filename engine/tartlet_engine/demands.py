@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tartlet_engine.accounts import RunAccount, RunLimitError
@@ -145,6 +146,22 @@ class Demands:
         self.events.append(LimitReached(breach.account.run_id, breach.limit, breach.used, breach.allowed))
         for sequence in self._contexts.of_run(breach.account):
             self.drop(sequence)
+
+    def free_some(self, account: RunAccount, is_over: Callable[[], bool]) -> bool:
+        """Free contexts of a run that is about to be closed, until `is_over`. Tells whether none is left.
+
+        The first call ends everything that the run waits for. Cost: one pass over all contexts, and what is freed.
+        """
+        sequences = self._contexts.of_run(account)
+        if not account.is_closing:
+            account.is_closing = account.is_stopped = True
+            for sequence in sequences:
+                self.drop(sequence)
+        for num_freed, sequence in enumerate(reversed(sequences), 1):
+            self.free(sequence)
+            if num_freed < len(sequences) and is_over():
+                return False
+        return True
 
     def close_run(self, account: RunAccount) -> None:
         """Free all contexts of a run, without events."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tartlet_engine.api import (
+    CloseRun,
     Command,
     EngineClient,
     EngineConfig,
@@ -192,7 +193,7 @@ class InProcessEngine:
         seconds: defaultdict[str, float] = defaultdict(float)  # by tenant
         began = before = time.monotonic()
         while (arrival := self._next_command()) is not None:
-            core.handle(arrival.command, arrival.arrived_ns)
+            self._carry_out(core, arrival, deadline=began + COMMANDS_S)
             now = time.monotonic()
             if arrival.tenant is not None:
                 seconds[arrival.tenant] += now - before
@@ -201,6 +202,17 @@ class InProcessEngine:
             before = now
         for tenant, spent in seconds.items():
             core.charge(tenant, spent)
+
+    def _carry_out(self, core: EngineCore, arrival: Arrival, deadline: float) -> None:
+        """Carry out a command; of closing a run, as much as there is time for."""
+        command = arrival.command
+        if isinstance(command, CloseRun) and not core.prepare_close(
+            command.run_id, lambda: time.monotonic() >= deadline
+        ):
+            with self._wakeup:
+                self._inbox.put_back(arrival, command.run_id)
+        else:
+            core.handle(command, arrival.arrived_ns)
 
     def _next_command(self) -> Arrival | None:
         with self._wakeup:

@@ -55,6 +55,13 @@ class Inbox:
                 self._tenants.pop(run_id, None)
             self._queue.add(tenant, run_id, Arrival(command, arrived_ns, tenant))
 
+    def put_back(self, arrival: Arrival, run_id: int) -> None:
+        """Queue a command again that has been taken and is not done: it comes first when its run's turn comes again."""
+        if arrival.tenant is None:
+            self._first.appendleft(arrival)
+        else:
+            self._queue.put_back(arrival.tenant, run_id, arrival)
+
     def take(self) -> Arrival:
         """Take out the command that comes next. Raises IndexError if there is none."""
         return self._first.popleft() if self._first else self._queue.take()

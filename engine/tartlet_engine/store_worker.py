@@ -86,7 +86,7 @@ class StoreWorker:
 
     def answer(self, account: RunAccount, event: Event) -> None:
         """Tell the run, unless it is closed."""
-        if self._accounts.get(account.run_id) is account:
+        if self._accounts.get(account.run_id) is account and not account.is_closing:
             self._demands.events.append(event)
 
     def _carry_out_next(self) -> None:

@@ -121,6 +121,7 @@ class Transfers:
             return transfer.copy_some(PIECE_BYTES if self._side_work.is_awaited else PIECE_BYTES_ALONE)
         except Exception as error:
             transfer.give_up()
-            if self._accounts.get(sequence.account.run_id) is sequence.account:
+            account = sequence.account
+            if self._accounts.get(account.run_id) is account and not account.is_closing:
                 self._demands.events.append(Failed(transfer.operation_id, engine_error(error)))
             return True

@@ -24,6 +24,7 @@ from tartlet_engine.api import (
     Fence,
     Finished,
     FinishReason,
+    ForkContext,
     FreeContext,
     Generate,
     OpenRun,
@@ -207,6 +208,30 @@ def test_a_run_that_is_closed_needs_no_time_for_what_it_asked(
 
     assert client.stats().steps < num_steps + 100
     assert (client.stats().contexts, client.stats().pages_held, client.stats().runs) == (0, 0, 0)
+
+
+def test_closing_a_run_of_many_contexts_takes_turns(client: EngineClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its contexts are freed some at a time, while a neighbour has its tokens; nothing of it is left at last."""
+    events = listen(client)
+    contexts = [CreateContext(1000, 1), AppendTokens(1000, PROMPT), greedy(4, 1000)]
+    contexts += [ForkContext(1000, 1001 + number, 20) for number in range(300)]
+    client.submit([OpenRun(1, "big"), *contexts, Fence(5, 1)], 1)
+    assert next_event(events, Done).operation_id == 5
+    client.submit([OpenRun(2, "calm"), CreateContext(3, 2), AppendTokens(3, PROMPT), greedy(6, 3)], 2)
+    while next_event(events, Chunk).generation_id != 6:
+        pass
+    monkeypatch.setattr("tartlet_engine.engine.COMMANDS_S", 0.0)
+    client.submit([CloseRun(1)], 1)
+    client.submit([Fence(7, 2)], 2)
+    while not isinstance(event := events.get(timeout=60), Done):
+        pass
+    assert client.stats().contexts > 100  # the neighbour's command did not wait for all of them
+    num_tokens = 0
+    while client.stats().runs == 2:
+        num_tokens += isinstance(event := events.get(timeout=60), Chunk) and event.generation_id == 6
+
+    assert num_tokens > 100
+    assert client.stats().contexts == 1
 
 
 def test_a_fence_comes_after_what_was_submitted_before(client: EngineClient) -> None:

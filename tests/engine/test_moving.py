@@ -242,3 +242,33 @@ def test_any_history(hash_engine: Any, hash_text: Callable[..., list[int]]) -> N
         assert driver.num_held == 0
 
     check()
+
+
+@pytest.mark.parametrize("num_steps", range(6))
+def test_a_run_that_is_closed_bit_by_bit(hash_engine: Any, num_steps: int) -> None:
+    """A context at a time, with steps in between, whatever is under way: the books balance, and no event follows."""
+    driver = hash_engine(num_pages=200)
+    saver = driver.open_run()
+    driver.save(driver.create(saver, PROMPT))
+    driver.settle()
+    run = driver.open_run()
+    context = driver.create(run, PROMPT)
+    driver.evict(context, 5, 11)
+    driver.save(driver.fork(context, 20), "other")
+    driver.open_saved(run)
+    driver.generate(driver.fork(context, 30), max_tokens=50)
+    driver.flush(driver.fork(context, 10))
+    driver.step(num_steps)
+    driver.events.clear()
+    num_rounds = 0
+    while not driver.core.prepare_close(run, lambda: True):
+        driver.core.check_integrity()
+        driver.step()
+        num_rounds += 1
+    driver.close_run(run)
+    driver.settle()
+
+    assert num_rounds >= 3
+    assert driver.events == []
+    driver.close_run(saver)
+    assert driver.num_held == 0
