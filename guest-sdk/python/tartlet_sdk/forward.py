@@ -110,13 +110,13 @@ class Pass:
             raise InvalidArgument("the pass was committed or discarded before", call="Pass.commit")
         rows = [checks.whole(row, "a row of the path", "Pass.commit", 0, checks.U32 - 1) + 1 for row in path]
         call("Pass.commit", self._handle.commit, rows)
-        self.discard()
+        self._drop()
 
     def discard(self) -> None:
         """Forget the pass. No effect if it was committed."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            handle.__exit__(None, None, None)
+        if self._handle is not None:
+            self._handle.discard()
+            self._drop()
 
     def __enter__(self) -> Pass:
         return self
@@ -125,6 +125,12 @@ class Pass:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.discard()
+
+    def _drop(self) -> None:
+        """Give the handle back."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.__exit__(None, None, None)
 
 
 async def compute(
