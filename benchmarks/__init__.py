@@ -11,6 +11,7 @@ NAMES = (
     "storms",
     "saved",
     "masks",
+    "speculation",
     "decode",
     "continuous_batching",
     "llama_cpp",

@@ -12,6 +12,8 @@ from tartlet_engine.ngram_index import NgramIndex
 
 FIRST_LENGTH = 4
 """Tokens of the first draft."""
+UNTRIED = 2
+"""Tokens of a draft from a text that has foretold none yet, at most: an n-gram may stand in both by chance."""
 MOST_REST = 32
 """Steps without a draft after many that were wrong."""
 TRUSTED = 4
@@ -50,7 +52,7 @@ class Drafter:
         if self._rest > 0 and self._num_foretold < TRUSTED:
             self._rest -= 1
             return []
-        length = min(self._length, most)
+        length = min(self._length, most, UNTRIED if self._num_foretold == 0 else most)
         if source is not self._token_ids:
             return source[self._place : self._place + length]
         period = len(source) - self._place  # what is read beyond the end is the draft itself
@@ -67,7 +69,7 @@ class Drafter:
         self._num_misses = self._rest = 0
         if num_accepted < num_drafted:
             self._length = min(self._max_length, num_accepted + 1)
-        elif num_drafted >= self._length:
+        elif num_drafted >= min(self._length, UNTRIED):
             self._length = min(self._max_length, 2 * self._length)
 
     def _catch_up(self) -> None:

@@ -38,7 +38,6 @@ from tartlet_sdk.errors import (
     Unavailable,
     Unsupported,
 )
-from tartlet_sdk.forward import Ask, Pass, Row
 from tartlet_sdk.generation import Generation
 from tartlet_sdk.mask import Mask
 from tartlet_sdk.matcher import Matcher
@@ -53,7 +52,6 @@ __version__ = "0.1.0"
 __all__ = [
     "AlreadyExists",
     "ArgumentError",
-    "Ask",
     "Cancelled",
     "Chunk",
     "Constraint",
@@ -73,12 +71,10 @@ __all__ = [
     "NotAwaited",
     "NotFound",
     "OutsideSandbox",
-    "Pass",
     "PermissionDenied",
     "ProgramError",
     "QuotaExceeded",
     "ResultError",
-    "Row",
     "RunInfo",
     "RunLimit",
     "Sampler",
