@@ -35,6 +35,7 @@ from tartlet_engine.api import (
 )
 from tartlet_engine.constraints.grammars import compile_grammar
 from tartlet_engine.constraints.matcher import Matcher
+from tartlet_engine.constraints.rows import ConstrainedRows
 from tartlet_engine.constraints.vocabulary import Vocabulary
 from tartlet_engine.engine import start_engine
 from tartlet_engine.tokenizer import ModelTokenizer
@@ -74,6 +75,8 @@ def measure(settings: Settings) -> Iterator[Row]:
     with_engine.close()
     yield row(rounds, "8 sequences, free", "ms/token")
     yield row(rounds, "8 sequences, constrained", "ms/token")
+    yield row(rounds, "forced tokens of a step, p50", "us")
+    yield row(rounds, "forced tokens of a step, p90", "us")
     yield row(rounds, "waited for a mask, p50", "us", at_most(20))
     yield row(rounds, "waited for a mask, p99", "us", at_most(200))
 
@@ -138,10 +141,18 @@ class _Engine:
             return has_mask
 
         Matcher.wait_mask = timed  # type: ignore[method-assign]
+        self._forced: list[float] = []
+        self._append_forced = ConstrainedRows.append_forced
+
+        def timed_forced(rows: ConstrainedRows, sequences: Any) -> None:
+            self._forced.append(_timed(lambda: self._append_forced(rows, sequences))[1])
+
+        ConstrainedRows.append_forced = timed_forced  # type: ignore[method-assign]
 
     def close(self) -> None:
-        """Stop the engine, and take the clock away."""
+        """Stop the engine, and take the clocks away."""
         Matcher.wait_mask = self._wait_mask  # type: ignore[method-assign]
+        ConstrainedRows.append_forced = self._append_forced  # type: ignore[method-assign]
         self._engine.close()
 
     def round(self) -> Figures:
@@ -152,9 +163,13 @@ class _Engine:
             [OpenRun(run_id), CompileConstraint(constraint_id, run_id, ConstraintKind.JSON_SCHEMA, SCHEMA)]
         )
         self._wait_for(Done, 1)
+        free_ms = self._token_ms(run_id, None)
+        self._forced.clear()
         figures = {
-            "8 sequences, free": self._token_ms(run_id, None),
+            "8 sequences, free": free_ms,
             "8 sequences, constrained": self._token_ms(run_id, constraint_id),
+            "forced tokens of a step, p50": float(np.percentile(self._forced, 50)),
+            "forced tokens of a step, p90": float(np.percentile(self._forced, 90)),
             "waited for a mask, p50": float(np.percentile(self._waits, 50)),
             "waited for a mask, p99": float(np.percentile(self._waits, 99)),
         }

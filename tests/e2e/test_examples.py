@@ -27,6 +27,17 @@ def check_attention_sink(result: Any, output: str, usage: tartlet.RunUsage) -> N
     assert usage.generations == 6
 
 
+def check_beam_search(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert len(result["texts"]) == len(set(result["texts"])) == 3
+    assert result["logprobs"] == sorted(result["logprobs"], reverse=True)
+    assert result["logprobs"][0] >= result["greedy"] - 0.01, (
+        "of eight tokens the search finds a text at least as likely"
+    )
+    assert output.endswith(f"{result['texts'][0]}\n")
+    assert usage.generated_tokens == 8, "only greedy decoding generates"
+    assert usage.forks <= 1 + 3 * 8
+
+
 def check_best_of_n(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert len(result["candidates"]) == 3
     chances = result["probabilities"]
@@ -45,6 +56,16 @@ def check_chat(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert all(answer.strip() for answer in result)
     assert usage.generations == 2
     assert usage.cached_tokens > 0, "the second turn goes on from the first"
+
+
+def check_choice_by_logprob(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert list(result["chances"]) == ["honey", "milk", "paper", "steel"]
+    assert sum(result["chances"].values()) == pytest.approx(1, abs=0.01)
+    assert result["chances"][result["choice"]] == max(result["chances"].values())
+    assert result["unsure"] > 0
+    assert all(re.fullmatch(r"'.*': -\d+\.\d\d", line) for line in output.splitlines())
+    assert "".join(line.split("'")[1] for line in output.splitlines()) == result["choice"]
+    assert (usage.generated_tokens, usage.generations) == (0, 0)
 
 
 def check_graph_of_thoughts(result: Any, output: str, usage: tartlet.RunUsage) -> None:
@@ -113,8 +134,10 @@ def check_tree_of_thought(result: Any, output: str, usage: tartlet.RunUsage) -> 
 
 CASES: dict[str, tuple[dict[str, Any], Callable[[Any, str, tartlet.RunUsage], None]]] = {
     "attention_sink": ({"prompt": "The sea was calm.", "tokens": 96, "window": 16}, check_attention_sink),
+    "beam_search": ({"tokens": 8}, check_beam_search),
     "best_of_n": ({"n": 3}, check_best_of_n),
     "chat": ({"questions": ["What is the capital of France?", "And of Italy?"]}, check_chat),
+    "choice_by_logprob": ({}, check_choice_by_logprob),
     "graph_of_thoughts": ({"numbers": [5, 3, 8, 1], "part": 2, "ways": 2}, check_graph_of_thoughts),
     "hello": ({"name": "Tartlet"}, check_hello),
     "json_extraction": ({}, check_json_extraction),

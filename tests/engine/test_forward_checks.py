@@ -42,7 +42,7 @@ def check(token_ids: Any = (1, 2, 3), features: tuple[str, ...] = ("evict",), **
         ({"requests": (RowRequest(0),) * 513}, ErrorCode.INVALID_ARGUMENT, "513 requests"),
         ({"requests": (RowRequest(0, top=16_385),)}, ErrorCode.INVALID_ARGUMENT, "16,385 log-probabilities"),
         ({"requests": (RowRequest(0, SAMPLING),) * 257}, ErrorCode.INVALID_ARGUMENT, "257 samples"),
-        ({"requests": (RowRequest(0, logits=True),) * 17}, ErrorCode.INVALID_ARGUMENT, "17 rows of raw logits"),
+        ({"requests": (RowRequest(0, logits=True),) * 9}, ErrorCode.INVALID_ARGUMENT, "9 rows of raw logits"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], code: ErrorCode, words: str) -> None:
@@ -62,7 +62,7 @@ def test_what_is_refused(options: dict[str, Any], code: ErrorCode, words: str) -
         {"positions": (44, 60, 99)},
         {"parents": (-1, -1, 0), "positions": (40, 50, 41)},
         {"positions": (40, 41, 42), "features": ()},
-        {"requests": (RowRequest(2, SAMPLING, logits=True),) * 16},
+        {"requests": (RowRequest(2, SAMPLING, logits=True),) * 8},
     ],
 )
 def test_what_is_just_within_the_bounds(options: dict[str, Any]) -> None:

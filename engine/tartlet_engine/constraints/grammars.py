@@ -69,7 +69,8 @@ def _grammar(kind: ConstraintKind, text: str, vocabulary_size: int) -> str:
         case ConstraintKind.LARK:
             return LLMatcher.grammar_from_lark(text)
         case ConstraintKind.CHOICES:
-            return LLMatcher.grammar_from_lark("start: " + " | ".join(map(json.dumps, _choices(text))))
+            # One terminal, which becomes one automaton: of rules, 2,000 alternatives are the library's limit.
+            return LLMatcher.grammar_from_lark("start: CHOICE\nCHOICE: " + " | ".join(map(json.dumps, _choices(text))))
         case ConstraintKind.SUBSTRING:
             words = json.dumps({"substring_words": text})
             return LLMatcher.grammar_from_lark(f"start: part\npart: %regex {words}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -63,6 +64,10 @@ class Vocabulary:
         return LLTokenizer(cast(Any, _Wrapper(self)), n_vocab=len(self.tokens), eos_token=list(self.eos_ids))
 
 
+_MOST_KEPT = 4096  # texts whose tokens are kept
+_LONGEST_KEPT = 256  # characters
+
+
 class TokenIndex:
     """Which tokens begin a text, and which end one. From any thread."""
 
@@ -97,6 +102,8 @@ class _Wrapper:
         self.tokens = list(vocabulary.tokens)
         self.special_token_ids = list(vocabulary.special_ids)
         self._encode = vocabulary.encode
+        self._encode_again = lru_cache(_MOST_KEPT)(vocabulary.encode)
 
     def __call__(self, text: str) -> list[int]:
-        return self._encode(text)
+        """Write a text in tokens. What is forced is mostly the same few texts, such as names of fields."""
+        return (self._encode_again if len(text) <= _LONGEST_KEPT else self._encode)(text)

@@ -266,6 +266,41 @@ class Generation(Handle):
         """It has ended already."""
 
 
+class Pass(Handle):
+    """A pass that finds nothing likely."""
+
+    def __init__(self, context: Context, tokens: list[int], options: Any) -> None:
+        self.context = context
+        self.tokens = tokens
+        self.options = options
+
+    def ready(self) -> int:
+        """Ready at once."""
+        return next(EVENTS)
+
+    def read(self) -> Any:
+        """An answer for each request."""
+        Found = wit.generation.TokenLogProbability
+        rows = [
+            wit.forward.Row(
+                None if each.sampling is None else Found(0, 0.0),
+                [Found(token, 0.0) for token in range(each.top)],
+                [0.0] * len(each.given),
+                0.0 if each.entropy else None,
+                [0] if each.logits else [],
+            )
+            for each in self.options.requests
+        ]
+        return wit.forward.Findings([0.0] * len(self.tokens) if self.options.log_probabilities else [], rows)
+
+    def commit(self, path: list[int]) -> None:
+        """Append tokens."""
+        self.context.held += [self.tokens[row - 1] for row in path]
+
+    def discard(self) -> None:
+        """Nothing is kept anyway."""
+
+
 class Variables:
     """Variables that are written at once; one that is waited for is there."""
 
@@ -313,6 +348,7 @@ VARIABLES = Variables()
 
 REPLACED: dict[str, dict[str, Any]] = {
     "constraints": {"Constraint": Constraint, "Mask": Mask, "Matcher": Matcher},
+    "forward": {"Pass": Pass, "forward": Pass},
     "contexts": {
         "Context": Context,
         "list_saved": lambda: [

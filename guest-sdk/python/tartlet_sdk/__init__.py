@@ -38,6 +38,7 @@ from tartlet_sdk.errors import (
     Unavailable,
     Unsupported,
 )
+from tartlet_sdk.forward import Ask, Pass, Row
 from tartlet_sdk.generation import Generation
 from tartlet_sdk.mask import Mask
 from tartlet_sdk.matcher import Matcher
@@ -52,6 +53,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AlreadyExists",
     "ArgumentError",
+    "Ask",
     "Cancelled",
     "Chunk",
     "Constraint",
@@ -71,10 +73,12 @@ __all__ = [
     "NotAwaited",
     "NotFound",
     "OutsideSandbox",
+    "Pass",
     "PermissionDenied",
     "ProgramError",
     "QuotaExceeded",
     "ResultError",
+    "Row",
     "RunInfo",
     "RunLimit",
     "Sampler",

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tartlet_sdk import checks, event_loop, wit
+from tartlet_sdk import checks, event_loop, scoring, wit
 from tartlet_sdk.constraint import Constraint, constraint_of
+from tartlet_sdk.draft import TokenLogprob
 from tartlet_sdk.errors import InvalidArgument
+from tartlet_sdk.forward import Ask, Pass, Row, compute
 from tartlet_sdk.generation import Generation
 from tartlet_sdk.host_call import call
 from tartlet_sdk.mask import Mask, mask_id
@@ -54,8 +56,9 @@ class Context:
     """One sequence of tokens. Make one with `model.context()`, or `fork` another.
 
     Filling only appends tokens: they are computed when a generation, a fork or a flush needs them. While a generation
-    runs on it, a context is busy: it can be read and forked, everything else raises `Unavailable`. A context frees its
-    pages when it is closed, left as a `with` block, or no longer referred to.
+    runs on it, or a forward pass is neither committed nor discarded, a context is busy: it can be read and forked,
+    everything else raises `Unavailable`. A context frees its pages when it is closed, left as a `with` block, or no
+    longer referred to.
     """
 
     def __init__(self, handle: wit_contexts.Context, model: wit_models.Model) -> None:
@@ -305,6 +308,58 @@ class Context:
         return Generation(
             self, sampler, stop, logprobs, chunk_interval, constraint=constraint, mask=mask, speculation=speculation
         )
+
+    async def forward(
+        self,
+        tokens: Iterable[int] = (),
+        *,
+        parents: Iterable[int] | None = None,
+        positions: Iterable[int] | None = None,
+        ask: Iterable[Ask] = (),
+        logprobs: bool = False,
+    ) -> Pass:
+        """Compute tokens after the last one without keeping them, and see what the model says of them.
+
+        The context is busy until the pass that comes of it is committed or discarded; as a `with` block it discards
+        itself. As a generation does, it begins the assistant's turn first if the last thing filled was a message.
+
+        Args:
+            tokens: At most 256 if they are a tree, else as many as there is room for.
+            parents: For each token the index of the one that it follows, -1 for the context's last: it sees no others.
+                By default each token follows the one before.
+            positions: Where each token stands: after the one that it follows; what lies between is left out.
+            ask: What is wanted of the tokens that come after some of these, or after the context's last.
+            logprobs: Give the log-probability of each token, after what it follows.
+
+        Raises:
+            InvalidArgument: An argument is out of its range, or the context is empty.
+            Unavailable: A generation or another pass runs on the context.
+            QuotaExceeded: The run has 64 passes that are neither committed nor discarded.
+            ContextOverflow, KvExhausted: There is no room.
+        """
+        return await compute(self, tokens, parents=parents, positions=positions, ask=ask, logprobs=logprobs)
+
+    async def score(self, options: Iterable[str]) -> list[float]:
+        """How likely each of several texts is to come next: its log-probability, the sum over its tokens.
+
+        They are computed together, what they have in common once, and nothing is kept. A text is split into tokens by
+        itself, as `fill` does: where there would be a space before it, begin it with one. Longer texts are less likely;
+        to compare texts of different lengths, divide by their number of tokens.
+        """
+        return await scoring.score(self, options)
+
+    async def logprobs(self, text: str) -> list[TokenLogprob]:
+        """Give the tokens of a text, each with its log-probability if the text followed the context. Keeps nothing.
+
+        The text may be as long as the context has room; it is split into tokens as `fill` does.
+        """
+        return await scoring.logprobs(self, text)
+
+    async def next_distribution(self, top: int = 20) -> Row:
+        """What may come next: the `top` most likely tokens with their log-probabilities, and the entropy."""
+        ask = Ask(top=checks.whole(top, "top", "Context.next_distribution"), entropy=True)
+        with await self.forward(ask=[ask]) as found:
+            return found.rows[0]
 
     def close(self) -> None:
         """Free the context and its share of the pages. A generation that runs on it should be ended first."""

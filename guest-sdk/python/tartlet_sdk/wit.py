@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wit_world.imports import constraints as constraints
     from wit_world.imports import contexts as contexts
     from wit_world.imports import events as events
+    from wit_world.imports import forward as forward
     from wit_world.imports import generation as generation
     from wit_world.imports import log as log
     from wit_world.imports import models as models
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from wit_world.imports import store as store
     from wit_world.imports import types as types
 
-INTERFACES = frozenset({"constraints", "contexts", "events", "generation", "log", "models", "runs", "store", "types"})
+INTERFACES = frozenset(
+    {"constraints", "contexts", "events", "forward", "generation", "log", "models", "runs", "store", "types"}
+)
 
 
 def __getattr__(name: str) -> Any:

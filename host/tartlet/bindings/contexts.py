@@ -20,9 +20,15 @@ from tartlet_engine.api import ErrorCode
 def when_idle(context: ContextState, action: Callable[[], object]) -> object:
     """Carry out `action`: at once, or, while tokens are evicted or a cancelled generation comes to its end, after that.
 
-    Raises the refusal `unavailable` while a generation runs.
+    Raises the refusal `unavailable` while a generation runs, or a forward pass is neither committed nor discarded.
     """
     context.check_usable()
+    if context.forward is not None:
+        raise refusal(
+            ErrorCode.UNAVAILABLE,
+            "the context is busy: a forward pass on it is neither committed nor discarded",
+            "Commit or discard the pass first, or work on a fork.",
+        )
     if context.generation is None and context.eviction is None:
         return action()
     if context.generation is not None and not context.generation.is_cancelled:

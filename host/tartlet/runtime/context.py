@@ -22,6 +22,7 @@ from tartlet_engine.api import (
 
 if TYPE_CHECKING:
     from tartlet.runtime.flush import EvictOperation, FlushOperation
+    from tartlet.runtime.forward import ForwardPass
     from tartlet.runtime.generation import GenerationState
     from tartlet.runtime.model import ModelHandle
     from tartlet.runtime.run_state import RunState
@@ -42,6 +43,7 @@ class ContextState:
         self.generation: GenerationState | None = None
         self.flushes: set[FlushOperation] = set()  # under way, evictions included
         self.eviction: EvictOperation | None = None
+        self.forward: ForwardPass | None = None  # until it is committed or discarded
         self._gaps: list[tuple[int, int]] = []  # before the token of that index so many were evicted
         self._num_inherited = 0  # tokens that a fork began with
         self._error: EngineError | None = None
@@ -183,8 +185,15 @@ class ContextState:
         del self.tokens[start:end]
         self.chat.evict(start, end)
 
+    def take_in(self, token_ids: Sequence[int], positions: Sequence[int] | None) -> None:
+        """Take in that the engine has appended those tokens, at their positions or right after the last one."""
+        for index, token_id in enumerate(token_ids):
+            if positions is not None and (num_left_out := positions[index] - self.num_positions):
+                self._gaps.append((self.length, num_left_out))
+            self.tokens.append(token_id)
+
     def drop(self) -> None:
-        """Free it; a generation that runs on it comes to its end first, a flush ends as cancelled."""
+        """Free it; a generation that runs on it comes to its end first, a flush or a pass ends as cancelled."""
         self._is_dropped = True
         if self.generation is None:
             self._free()
@@ -201,6 +210,10 @@ class ContextState:
         if self._is_dropped:
             self._free()
         self._act()
+
+    def end_forward(self) -> None:
+        """Note that a forward pass on it has been committed or discarded."""
+        self.forward = None
 
     def end_eviction(self) -> None:
         """Note that no tokens are being evicted any more."""
@@ -223,3 +236,5 @@ class ContextState:
         for flush in self.flushes:
             flush.give_up()
         self.flushes.clear()
+        if self.forward is not None:
+            self.forward.give_up()

@@ -25,6 +25,7 @@ class Counters:
         self.output_bytes = 0
         self.generations = 0
         self.forks = 0
+        self.num_passes = 0  # forward passes that the run has now
         self._max_output_bytes = max_output_bytes
         self._num_generating = 0
         self._generating_since_ns = 0

@@ -19,6 +19,7 @@ from tartlet_engine.api import (
     Event,
     Failed,
     Finished,
+    Forwarded,
     LimitReached,
     MatcherMoved,
     Opened,
@@ -34,6 +35,7 @@ NEVER = 1 << 64
 _TARGET_IDS: dict[type, Callable[[Any], int]] = {
     Chunk: attrgetter("generation_id"),
     Finished: attrgetter("generation_id"),
+    Forwarded: attrgetter("operation_id"),
     Done: attrgetter("operation_id"),
     MatcherMoved: attrgetter("matcher_id"),
     Opened: attrgetter("operation_id"),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tartlet.runtime.engine_link import EngineLink, Run, Target
-from tartlet_engine.api import AppendTokens, Command, CompileConstraint, Event, Fence, MoveMatcher, SaveContext
+from tartlet_engine.api import AppendTokens, Command, CompileConstraint, Event, Fence, Forward, MoveMatcher, SaveContext
 
 WINDOW = 256
 """Commands of a run after which the engine is asked to tell when it has carried them out."""
@@ -88,6 +88,9 @@ def _weight(command: Command) -> int:
     """As how many commands this one counts."""
     if isinstance(command, AppendTokens | MoveMatcher):
         return 1 + len(command.token_ids) // _TOKENS_OF_A_COMMAND
+    if isinstance(command, Forward):
+        num_asked = sum(1 + len(request.token_ids) for request in command.requests)
+        return 1 + (len(command.token_ids) + num_asked) // _TOKENS_OF_A_COMMAND
     if isinstance(command, CompileConstraint):
         return 1 + len(command.text) // _CHARACTERS_OF_A_COMMAND
     if isinstance(command, SaveContext):

@@ -7,6 +7,7 @@ from typing import Any
 
 from tartlet.testing.fake_constraint_commands import FakeConstraintCommands
 from tartlet.testing.fake_context_commands import FakeContextCommands
+from tartlet.testing.fake_forward_commands import FakeForwardCommands
 from tartlet.testing.fake_generation_commands import FakeGenerationCommands
 from tartlet.testing.fake_saved_commands import FakeSavedCommands
 from tartlet.testing.fake_state import FakeState
@@ -43,6 +44,7 @@ class FakeCore:
             UnpublishPrefix: lambda command: None,
             **FakeContextCommands(self._state).handlers,
             **FakeConstraintCommands(self._state).handlers,
+            **FakeForwardCommands(self._state).handlers,
             **self._generations.handlers,
             **FakeSavedCommands(self._state).handlers,
         }

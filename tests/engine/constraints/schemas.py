@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -114,6 +115,82 @@ def all_schemas() -> Iterator[dict[str, Any]]:
         yield {**defs, **_object({"first": inner, "second": _object({"inner": inner}, ["inner"])}, ["first", "second"])}
 
 
+LEAVES: list[dict[str, Any]] = [
+    *SIMPLE,
+    {"type": "integer", "minimum": -3, "maximum": 1_000_000},
+    {"type": "integer", "exclusiveMinimum": -1, "maximum": 7},
+    {"type": "number", "exclusiveMinimum": 0, "maximum": 99.5},
+    {"type": "number", "minimum": -1e-3, "maximum": 1e-3},
+    {"type": "integer", "minimum": 0, "maximum": 1000, "multipleOf": 25},
+    {"type": "string", "format": "date-time"},
+    {"type": "string", "format": "duration"},
+    {"type": "string", "format": "ipv6"},
+    {"type": "string", "pattern": "^(GB|DE|FR)[0-9]{2}( [0-9]{4}){2,4}$"},
+    {"type": "string", "pattern": "[0-9]", "maxLength": 5},
+    {"type": "string", "pattern": "^[äöüßéñ中文]{1,4}$"},
+    {"type": "string", "pattern": "^#[0-9a-f]{6}$", "maxLength": 7},
+    {"enum": ["\u0000", "\\", "/", "\u2028", "\U0001f600", ""]},
+    {"enum": [0.5, -1, 10**12, "x" * 50]},
+    {"type": ["integer", "boolean", "null"], "minimum": 0, "maximum": 5},
+]
+
+
+def grown_schemas(count: int = 200) -> Iterator[dict[str, Any]]:
+    """Schemas that were put together at random, the first ones flat, the last ones five levels deep."""
+    choose = random.Random(1)
+    grown: list[dict[str, Any]] = []
+    while len(grown) < count:
+        defs: dict[str, Any] = {}
+        schema = _grow(choose, 1 + 5 * len(grown) // count, defs)
+        schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": defs, **schema}
+        if schema not in grown:
+            grown.append(schema)
+    yield from grown
+
+
+def _grow(choose: random.Random, depth: int, defs: dict[str, Any]) -> dict[str, Any]:
+    if depth == 0:
+        return choose.choice(LEAVES)
+
+    def inner() -> dict[str, Any]:
+        return _grow(choose, choose.randint(0, depth - 1), defs)
+
+    match choose.choice(("object", "object", "open", "array", "tuple", "any", "tagged", "ref", "recursive", "all")):
+        case "object":
+            names = choose.sample(
+                ["id", "name", "größe", "日付", "a b", 'q"uote', "x/y", "$ref", "type"], choose.randint(1, 5)
+            )
+            properties = {name: inner() for name in names}
+            return _object(properties, choose.sample(names, choose.randint(0, len(names))))
+        case "open":
+            known = {"known": inner()}
+            return {"type": "object", "properties": known, "required": ["known"], "additionalProperties": inner()}
+        case "array":
+            least = choose.randint(0, 2)
+            return {"type": "array", "items": inner(), "minItems": least, "maxItems": least + choose.randint(0, 2)}
+        case "tuple":
+            firsts = [inner() for _ in range(choose.randint(1, 3))]
+            return {"type": "array", "prefixItems": firsts, "items": False, "minItems": choose.randint(0, len(firsts))}
+        case "any":
+            return {"anyOf": [inner() for _ in range(choose.randint(2, 4))]}
+        case "tagged":
+            kinds = choose.sample(["circle", "square", "text"], 2)
+            return {"oneOf": [_object({"kind": {"const": kind}, "of": inner()}, ["kind", "of"]) for kind in kinds]}
+        case "ref":
+            name = f"part{len(defs)}"
+            defs[name] = {}
+            defs[name] = inner()
+            return {"$ref": f"#/$defs/{name}"}
+        case "recursive":
+            name = f"node{len(defs)}"
+            defs[name] = {}
+            below = {"type": "array", "items": {"$ref": f"#/$defs/{name}"}, "maxItems": 1}
+            defs[name] = _object({"value": inner(), "below": below}, ["value"])
+            return {"$ref": f"#/$defs/{name}"}
+        case _:
+            return {"allOf": [{"type": "integer", "minimum": choose.randint(0, 9)}, {"type": "integer", "maximum": 99}]}
+
+
 def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
@@ -127,7 +204,11 @@ _TYPES = {
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
 }
+_TIME = r"\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)"
 _FORMATS = {
+    "date-time": rf"\d{{4}}-\d\d-\d\d[Tt]{_TIME}",
+    "duration": r"P(\d+W|(\d+Y)?(\d+M)?(\d+D)?(T(\d+H)?(\d+M)?(\d+S)?)?)",
+    "ipv6": r"[0-9A-Fa-f:.]{2,45}",
     "date": r"\d{4}-\d\d-\d\d",
     "time": r"\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)",
     "uuid": r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
@@ -138,6 +219,12 @@ _FORMATS = {
 def same(one: Any, other: Any) -> bool:
     """Equality that tells true from 1."""
     return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _others(schema: dict[str, Any]) -> dict[str, Any]:
+    """What a schema says of properties that it does not name."""
+    others = schema.get("additionalProperties", True)
+    return others if isinstance(others, dict) else {} if others else {"enum": []}
 
 
 def matches(value: Any, schema: dict[str, Any], root: dict[str, Any] | None = None) -> bool:
@@ -182,6 +269,6 @@ def matches(value: Any, schema: dict[str, Any], root: dict[str, Any] | None = No
         checks += [
             all(name in value for name in schema.get("required", ())),
             all(matches(each, properties[name], root) for name, each in value.items() if name in properties),
-            schema.get("additionalProperties", True) or all(name in properties for name in value),
+            all(matches(each, _others(schema), root) for name, each in value.items() if name not in properties),
         ]
     return all(checks)

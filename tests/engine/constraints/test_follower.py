@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 
+from tartlet_engine.api import ConstraintKind
 from tartlet_engine.constraints.follower import Follower, GrammarFollower, TokenSetFollower
+from tartlet_engine.constraints.grammars import MAX_CHOICES
 from tartlet_engine.constraints.vocabulary import TokenIndex, words_of
 from tartlet_engine.tokenizer import ModelTokenizer
 
@@ -81,3 +84,18 @@ def test_what_is_forced_may_be_spelled_otherwise(follow: Follow, text: ModelToke
     beginnings = {i for i in range(3, 512) if text.table[i] and b"The quick".startswith(text.table[i])}
     assert len(beginnings) > 1
     assert mask_of(follower, all_spellings=True) == beginnings
+
+
+def test_as_many_choices_as_there_may_be(follow: Follow, text: ModelTokenizer) -> None:
+    """4,096 texts, some of which begin others: each can be written to its end, and nothing else."""
+    choices = [f"option {number}" for number in range(MAX_CHOICES - 1)] + ["option"]
+    prototype = follow(json.dumps(choices), ConstraintKind.CHOICES)
+    for choice in ("option", "option 1", "option 40", "option 4094"):
+        follower = prototype.copy()
+        follower.consume(text.encode(choice))
+        assert follower.may_end, choice
+    assert follower.is_complete
+    for other in ("option 4095", "option 04", "optio"):
+        follower = prototype.copy()
+        follower.consume(text.encode(other))
+        assert not follower.may_end, other

@@ -219,6 +219,21 @@ def test_it_need_not_go_by_what_is_forced(make: Callable[..., Matcher], text: Mo
     assert outcome(matcher)[:2] == (mask, forced)
 
 
+def test_quick_moves_are_made_by_who_asks(make: Callable[..., Matcher], text: ModelTokenizer) -> None:
+    """Once it is known to be quick, nothing is handed over before the mask; what was slow once stays on the pool."""
+    matcher = make(ConstraintKind.REGEX, "[ab]+c")
+    assert matcher.wait_mask(60)
+    matcher._is_quick = True
+    matcher.advance(*text.encode("a"))
+    assert not matcher._is_working
+    assert matcher.wait_forced(0)
+    assert matcher.wait_mask(60)
+    matcher._is_quick = False
+    matcher.advance(*text.encode("b"))
+    assert matcher.wait_mask(60)
+    assert not matcher._is_quick
+
+
 def test_its_work_is_counted_once(make: Callable[..., Matcher]) -> None:
     """The processor's time is told once, for whoever charges it."""
     matcher = make(ConstraintKind.REGEX, "[ab]+")

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
 
-from tartlet_engine.api import CompileConstraint, ConstraintKind, Done, ErrorCode
+from tartlet_engine.api import (
+    Combination,
+    CombineConstraints,
+    CompileConstraint,
+    ConstraintKind,
+    ConstrainToMask,
+    Done,
+    ErrorCode,
+    MakeMask,
+)
 from tartlet_engine.constraints import operations
 
 REGEX = ConstraintKind.REGEX
@@ -133,3 +144,100 @@ def test_a_hostile_grammar_costs_its_neighbour_nothing(tiny_engine: Any) -> None
 
     assert driver.tokens(beside) == driver.tokens(alone)
     assert driver.failure(hostile).code == ErrorCode.QUOTA_EXCEEDED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (ConstraintKind.JSON_SCHEMA, '{"items":' * 2000 + "{}" + "}" * 2000),
+        (REGEX, "(" * 5000 + "a" + ")" * 5000),
+        (REGEX, "(((a{100}){100}){100}){100}"),
+        (REGEX, "(a|b)*a(a|b){25}c"),
+        (REGEX, ".*a.{500}"),
+        (ConstraintKind.JSON_SCHEMA, json.dumps({"enum": [f"value {number}" for number in range(12_000)]})),
+        (ConstraintKind.JSON_SCHEMA, json.dumps({"properties": {f"p{number}": {} for number in range(3000)}})),
+        (ConstraintKind.JSON_SCHEMA, '{"$ref": "#"}'),
+        (ConstraintKind.LARK, 'start: e\ne: e e | "a" | "(" e ")" |'),
+        (ConstraintKind.LARK, "start: T\nT: /(.*a.*b.*c.*d)/ & ~/.*(e.*f|g.*h).*/ & /(.{3})*/"),
+    ],
+    ids=[
+        "deep schema",
+        "deep regex",
+        "product",
+        "blow-up",
+        "far back",
+        "enumeration",
+        "fields",
+        "loop",
+        "empty",
+        "and",
+    ],
+)
+def test_a_hostile_text_is_an_error_or_works(tiny_engine: Any, kind: ConstraintKind, text: str) -> None:
+    """Nesting, blow-up, huge enumerations: a typed error when compiled or followed, and neighbours go on as alone."""
+    driver = tiny_engine()
+    run, hostile_run = driver.open_run(), driver.open_run()
+    alone = driver.generate(driver.create(run, range(10, 20)), max_tokens=60)
+    driver.settle()
+    constraint = driver.compile(hostile_run, kind, text)
+    beside = driver.generate(driver.create(run, range(10, 20)), max_tokens=60)
+    options = {"temperature": 3.0, "max_tokens": 60, "ignore_eos": False}
+    hostile = driver.generate(driver.create(hostile_run, [40]), constraint_id=constraint, **options)
+    driver.settle()
+
+    assert driver.tokens(beside) == driver.tokens(alone)
+    refused = (ErrorCode.INVALID_ARGUMENT, ErrorCode.QUOTA_EXCEEDED)
+    if not driver.is_done(constraint):
+        assert driver.failure(constraint).code in refused
+    elif driver.failures:
+        assert driver.failure(hostile).code in refused
+    else:
+        driver.finished(hostile)
+
+
+def test_combinations_are_constraints(hash_engine: Any) -> None:
+    """Made of compiled ones, at once; they outlive their parts, and can be parts themselves, up to a number of them."""
+    driver = hash_engine()
+    run = driver.open_run()
+    one, other = driver.compile(run, REGEX, "[a-f]{4}"), driver.compile(run, REGEX, "[d-k]+")
+    both, either, many = 5000, 5001, 5002
+    driver.do(CombineConstraints(both, run, Combination.ALL_OF, (one, other)))
+    driver.do(CombineConstraints(either, run, Combination.ANY_OF, (both, one)))
+    driver.free_constraint(run, one)
+    generations = [driver.generate(driver.create(run, [40 + n]), constraint_id=both, seed=n) for n in range(4)]
+    nested = driver.generate(driver.create(run, [50]), constraint_id=either)
+    driver.do(CombineConstraints(many, run, Combination.ANY_OF, (either, either, either)))
+    driver.do(CombineConstraints(5003, run, Combination.ANY_OF, (either, 9999)))
+    driver.settle()
+
+    assert all(re.fullmatch("[d-f]{4}", driver.text(generation)) for generation in generations)
+    assert re.fullmatch("[a-f]{4}", driver.text(nested))
+    assert driver.failure(many).code == ErrorCode.INVALID_ARGUMENT
+    assert driver.failure(5003).code == ErrorCode.NOT_FOUND
+
+
+def test_parts_that_cannot_go_on_together_are_an_error(hash_engine: Any) -> None:
+    """Where all allow something, but not the same, the generation ends by name."""
+    driver = hash_engine()
+    run = driver.open_run()
+    parts = tuple(driver.compile(run, REGEX, regex) for regex in ("ab", "cd"))
+    driver.do(CombineConstraints(5000, run, Combination.ALL_OF, parts))
+    generation = driver.generate(driver.create(run, [40]), constraint_id=5000)
+    driver.settle()
+
+    assert driver.failure(generation).code == ErrorCode.INVALID_ARGUMENT
+    assert "no token is allowed" in driver.failure(generation).message
+
+
+def test_a_mask_is_a_constraint(hash_engine: Any) -> None:
+    """Any number of its tokens; not of one that is empty."""
+    driver = hash_engine()
+    run = driver.open_run()
+    driver.do(MakeMask(5000, run, (0b11 << 70).to_bytes(64, "little")), MakeMask(5001, run, bytes(64)))
+    driver.do(ConstrainToMask(5002, run, 5000), ConstrainToMask(5003, run, 5001))
+    generation = driver.generate(driver.create(run, [40]), constraint_id=5002, max_tokens=10, temperature=2.0)
+    driver.settle()
+
+    assert set(driver.tokens(generation)) <= {70, 71, *driver.info.eos_token_ids}
+    assert driver.failure(5003).code == ErrorCode.INVALID_ARGUMENT

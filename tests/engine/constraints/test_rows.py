@@ -206,8 +206,9 @@ def test_a_mask_that_leaves_nothing_is_an_error(hash_engine: Any) -> None:
     assert len(driver.text(neighbour)) == 20
 
 
-def test_a_late_mask_delays_its_own_row_only(hash_engine: Any) -> None:
-    """While one mask is not there, the others' tokens keep coming; then it goes on as if nothing had been."""
+@pytest.mark.parametrize("what", ["mask", "move"])
+def test_a_late_mask_delays_its_own_row_only(hash_engine: Any, what: str) -> None:
+    """While a mask, or what comes before it, is not there, others' tokens keep coming; then it goes on as ever."""
     driver = hash_engine()
     expected = constrained(driver, "[ab]{20}", seed=1, temperature=1.0)
     driver.settle()
@@ -217,13 +218,15 @@ def test_a_late_mask_delays_its_own_row_only(hash_engine: Any) -> None:
     gate = threading.Event()
     matcher = driver.core._demands.generations[late].matcher
     assert matcher.wait_mask(60)
-    follow = matcher._follower.consume
+    is_late = "consume" if what == "move" else "fill_mask"
+    work = getattr(matcher._follower, is_late)
 
-    def wait(token_ids: tuple[int, ...]) -> None:
+    def wait(*args: Any) -> None:
         assert gate.wait(60)
-        follow(token_ids)
+        work(*args)
 
-    matcher._follower.consume = wait
+    setattr(matcher._follower, is_late, wait)
+    matcher._is_quick = what == "mask"
     driver.step(12)
     num_before = len(driver.tokens(late)), len(driver.tokens(neighbour))
     gate.set()
