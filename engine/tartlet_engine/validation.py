@@ -95,6 +95,8 @@ def check_generate(command: Generate, vocabulary_size: int) -> None:
     if command.num_logprobs is not None and not 0 <= command.num_logprobs <= MAX_LOGPROBS:
         _refuse("num_logprobs", command.num_logprobs, f"0 to {MAX_LOGPROBS}")
     if command.speculation is not None:
+        if command.stepped:
+            _refuse("speculation", "one", "left out of a stepped generation")
         _check_speculation(command.speculation, vocabulary_size)
 
 
