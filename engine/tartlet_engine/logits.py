@@ -99,14 +99,27 @@ class LogitsProcessor:
         other._ids, other._counts, other._is_gone = self._ids.copy(), self._counts.copy(), self._is_gone.copy()
         return other
 
-    def biased(self, biases: Sequence[tuple[int, float]]) -> LogitsProcessor:
-        """Return one that adds these biases as well, and shares its counts with this one: for one row only."""
+    def biased(
+        self, biases: Sequence[tuple[int, float]], boosts: Sequence[tuple[NDArray[np.int64], float]]
+    ) -> LogitsProcessor:
+        """Return one that adds these biases as well, and shares its counts with this one: for one row only.
+
+        Args:
+            biases: tokens, and what is added to the logit of each.
+            boosts: sets of tokens, each once, and what is added to the logits of all of them.
+        """
         other = copy.copy(self)
         sums = self._biases.copy()
         for token_id, bias in biases:
             sums[token_id] = sums.get(token_id, 0.0) + bias
         other._bias_ids = np.array(list(sums), dtype=np.int64)
         other._bias = np.array(list(sums.values()), dtype=np.float32)
+        for token_ids, boost in boosts:
+            total = np.zeros(1 + max(other._bias_ids.max(initial=0), token_ids.max(initial=0)), dtype=np.float32)
+            total[other._bias_ids] = other._bias
+            total[token_ids] += np.float32(boost)
+            other._bias_ids = np.flatnonzero(total)
+            other._bias = total[other._bias_ids]
         return other
 
     def apply(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -36,6 +36,7 @@ MAX_DRAFT = 32  # tokens
 MAX_NGRAM = 8
 MAX_EXPECTED_TOKENS = 16_384
 MAX_SPLICES = 64
+MAX_BOOSTS = 4
 MAX_TTL_MS = 10 * 365 * 24 * 3600 * 1000
 MAX_TENANT_LEN = 256  # characters
 MAX_HOST_STATE = 1 << 20  # characters
@@ -112,6 +113,10 @@ def check_step_answer(answer: StepAnswer, info: ModelInfo) -> None:
             _refuse("allow", f"{len(answer.allow)} ids", f"1 to {info.vocabulary_size} ids")
         check_token_ids("allow", answer.allow, info.vocabulary_size)
     _check_biases("bias", answer.bias, info.vocabulary_size)
+    if len(answer.boosts) > MAX_BOOSTS:
+        _refuse("boosts", f"{len(answer.boosts)} masks", f"at most {MAX_BOOSTS}")
+    for position, (_, boost) in enumerate(answer.boosts):
+        _check_number(f"boosts[{position}]", boost, -MAX_BIAS, MAX_BIAS)
     if len(answer.splices) > MAX_SPLICES:
         _refuse("splices", f"{len(answer.splices)} splices", f"at most {MAX_SPLICES}")
     if not answer.sample and (len(answer.splices) > 1 or any(splice.when_sampled for splice in answer.splices)):

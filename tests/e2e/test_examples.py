@@ -38,6 +38,14 @@ def check_beam_search(result: Any, output: str, usage: tartlet.RunUsage) -> None
     assert usage.forks <= 1 + 3 * 8
 
 
+def check_backtrack_and_replace(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert result["checked"] > 0
+    assert result["text"] in output
+    for left, right, total in re.findall(r"(\d+) \+ (\d+) = (\d+)\D", result["text"])[: result["checked"]]:
+        assert int(left) + int(right) == int(total)
+    assert all(wrong not in result["text"] for wrong in result["corrected"])
+
+
 def check_best_of_n(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert len(result["candidates"]) == 3
     chances = result["probabilities"]
@@ -49,6 +57,17 @@ def check_best_of_n(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert (usage.forks, usage.generations) == (6, 6)
     assert usage.shared_pages >= 6, "candidates and judges share the prompt's pages"
     assert usage.cached_tokens > usage.prompt_tokens / 4
+
+
+def check_trigger_phrase(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert result["chosen"]
+    assert set(result["chosen"]) <= {"teal", "ochre", "maroon"}
+    assert result["text"].startswith(f"The colour is {result['chosen'][0]}")
+
+
+def check_watermark(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert result["text"] in output
+    assert result["z_marked"] > 4 > result["z_plain"]
 
 
 def check_chat(result: Any, output: str, usage: tartlet.RunUsage) -> None:
@@ -135,6 +154,7 @@ def check_tree_of_thought(result: Any, output: str, usage: tartlet.RunUsage) -> 
 CASES: dict[str, tuple[dict[str, Any], Callable[[Any, str, tartlet.RunUsage], None]]] = {
     "attention_sink": ({"prompt": "The sea was calm.", "tokens": 96, "window": 16}, check_attention_sink),
     "beam_search": ({"tokens": 8}, check_beam_search),
+    "backtrack_and_replace": ({}, check_backtrack_and_replace),
     "best_of_n": ({"n": 3}, check_best_of_n),
     "chat": ({"questions": ["What is the capital of France?", "And of Italy?"]}, check_chat),
     "choice_by_logprob": ({}, check_choice_by_logprob),
@@ -146,6 +166,8 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[Any, str, tartlet.RunUsage], No
     "skeleton_of_thought": ({}, check_skeleton_of_thought),
     "speculative_decoding": ({}, check_speculative_decoding),
     "text_completion": ({"max_tokens": 16}, check_text_completion),
+    "trigger_phrase": ({}, check_trigger_phrase),
+    "watermark": ({"tokens": 60}, check_watermark),
     "tree_of_thought": ({"depth": 1, "branches": 2, "keep": 1}, check_tree_of_thought),
 }
 

@@ -127,6 +127,7 @@ class StepAnswer(msgspec.Struct, frozen=True):
     allow: tuple[int, ...] | None = None  # only these tokens can be sampled; None: all
     mask_id: int | None = None  # only tokens in this mask of the run
     bias: tuple[tuple[int, float], ...] = ()  # added to the logits of single tokens, besides the sampling's own
+    boosts: tuple[tuple[int, float], ...] = ()  # added to the logits of all tokens of a mask of the run, by its id
     temperature: float | None = None  # instead of the sampling's
     # With sampling, the first whose condition holds counts; without, at most one, which has no condition.
     splices: tuple[Splice, ...] = ()

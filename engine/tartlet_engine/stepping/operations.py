@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tartlet_engine import validation
 from tartlet_engine.api import (
     AnswerStep,
@@ -52,10 +55,11 @@ class StepOperations:
             validation.check_step_answer(command.answer, self._info)
             self._check_room(generation, command.answer)
             allowed = self._allowed(generation, command.answer)
+            boosts = [(self._tokens_of(generation, mask_id), boost) for mask_id, boost in command.answer.boosts]
         except CommandError as error:
             self._demands.events.append(StepRefused(command.generation_id, error.error))
             return
-        self._rows.answer(generation, command.answer, allowed)
+        self._rows.answer(generation, command.answer, allowed, boosts)
 
     def _fork(self, command: ForkSteps, arrived_ns: int) -> None:
         parent = self._demands.generations.get(command.generation_id)
@@ -92,6 +96,11 @@ class StepOperations:
             mask = self._constraints.masks.get(generation.sequence.account, answer.mask_id)
             words = mask if words is None else words & mask
         return words
+
+    def _tokens_of(self, generation: Generation, mask_id: int) -> NDArray[np.int64]:
+        """Return the tokens of a mask, ascending. Raises CommandError if there is no such mask."""
+        mask = self._constraints.masks.get(generation.sequence.account, mask_id)
+        return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
 
     def _check_room(self, generation: Generation, answer: StepAnswer) -> None:
         """Raise CommandError unless each splice leaves a token at least, and not more than the model can have."""

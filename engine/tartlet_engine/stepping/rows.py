@@ -9,8 +9,11 @@ for: its pages can be taken, and its logits, if many are kept; then they are com
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Sequence as Seq
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from tartlet_engine.api import EngineError, ErrorCode, Sampling, StepAnswer, StepRefused
 from tartlet_engine.commits import Commits
@@ -23,6 +26,9 @@ from tartlet_engine.logits import LogitsProcessor
 from tartlet_engine.sampler import Sampled, SamplingRow
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.stepping.splices import StepCommits
+
+Boost = tuple[NDArray[np.int64], float]
+"""Tokens, each once, and what is added to the logits of all of them."""
 
 MOST_KEPT_BYTES = 1 << 28
 """Logits of generations that wait for their programs, all together."""
@@ -49,19 +55,22 @@ class SteppedRows:
         """The contexts of generations that have their answer."""
         return [generation.sequence for generation in self._answered if generation.sequence.generation is generation]
 
-    def answer(self, generation: Generation, answer: StepAnswer, allowed: Words | None) -> None:
+    def answer(
+        self, generation: Generation, answer: StepAnswer, allowed: Words | None, boosts: Seq[Boost] = ()
+    ) -> None:
         """Take in a validated answer: carry it out if it samples nothing, else in the next step.
 
         Args:
             generation: whose program has answered.
             answer: what it wants.
             allowed: what can be sampled, besides what the generation may; None: all.
+            boosts: the answer's, with the tokens of their masks.
         """
         steps = generation.steps
         assert steps is not None
         steps.answer = answer
         if answer.sample:
-            steps.row, steps.allowed = _sampling_row(generation.sampling_row, answer), allowed
+            steps.row, steps.allowed = _sampling_row(generation.sampling_row, answer, boosts), allowed
             if generation.matcher is None and not self._restrict(generation, generation.allowed):
                 return
             self._answered[generation] = None
@@ -187,11 +196,11 @@ def row_of(generation: Generation) -> SamplingRow:
     return generation.sampling_row if steps is None or steps.row is None else steps.row
 
 
-def _sampling_row(row: SamplingRow, answer: StepAnswer) -> SamplingRow:
+def _sampling_row(row: SamplingRow, answer: StepAnswer, boosts: Seq[Boost]) -> SamplingRow:
     """Return the row as the answer wants it, for this step only."""
     processor, sampling = row.processor, row.sampling
-    if answer.bias:
-        processor = (processor or LogitsProcessor(Sampling(seed=0), ())).biased(answer.bias)
+    if answer.bias or boosts:
+        processor = (processor or LogitsProcessor(Sampling(seed=0), ())).biased(answer.bias, boosts)
     if answer.temperature is not None:
         sampling = msgspec.structs.replace(sampling, temperature=answer.temperature)
     return SamplingRow(sampling, row.token_index, processor, row.num_logprobs)

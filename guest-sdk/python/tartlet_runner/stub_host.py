@@ -301,6 +301,42 @@ class Pass(Handle):
         """Nothing is kept anyway."""
 
 
+class Steps(Handle):
+    """Steps that sample the bytes of a text."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.event = next(EVENTS)
+
+    def ready(self) -> int:
+        """Ready at once."""
+        return self.event
+
+    def answer(self, answer: Any) -> None:
+        """The outcome does not depend on it."""
+
+    def outcome(self) -> Any:
+        """One byte of the text."""
+        token = TEXT.encode()[len(self.context.held) % len(TEXT)]
+        self.context.held.append(token)
+        return wit.stepping.Outcome(0, [token], token, 0, chr(token), None, None)
+
+    def next(self, answer: Any) -> Any:
+        """The same."""
+        return self.outcome()
+
+    def fork(self, seed: int | None) -> Any:
+        """Copy both."""
+        context = self.context.fork()
+        return context, Steps(context)
+
+    def hold(self) -> None:
+        """Nobody counts."""
+
+    def stop(self) -> None:
+        """Nothing goes on."""
+
+
 class Variables:
     """Variables that are written at once; one that is waited for is there."""
 
@@ -362,6 +398,7 @@ REPLACED: dict[str, dict[str, Any]] = {
         "drop_event": lambda event: None,
     },
     "generation": {"generate": lambda context, sampling, stop, options: Generation(context)},
+    "stepping": {"start": lambda context, sampling, stop, options: Steps(context)},
     "log": {"print": lambda text: None, "log": lambda level, message: None},
     "models": {"Model": Model, "list_models": lambda: [Model().info()]},
     "store": {

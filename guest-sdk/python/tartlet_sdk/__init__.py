@@ -46,6 +46,7 @@ from tartlet_sdk.model import Model, ModelInfo
 from tartlet_sdk.run import RunInfo, RunLimit
 from tartlet_sdk.sampler import Sampler
 from tartlet_sdk.speculation import Speculation
+from tartlet_sdk.steps import Outcome, Splice, Steps
 from tartlet_sdk.stop import StopCondition, ends_with_any, ignore_eos, max_tokens, stop_strings, stop_tokens
 
 __version__ = "0.1.0"
@@ -72,6 +73,7 @@ __all__ = [
     "ModelInfo",
     "NotAwaited",
     "NotFound",
+    "Outcome",
     "OutsideSandbox",
     "Pass",
     "PermissionDenied",
@@ -84,6 +86,8 @@ __all__ = [
     "Sampler",
     "SavedContext",
     "Speculation",
+    "Splice",
+    "Steps",
     "StopCondition",
     "TartletError",
     "TokenLogprob",

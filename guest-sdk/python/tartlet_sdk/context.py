@@ -18,6 +18,7 @@ from tartlet_sdk.host_call import call
 from tartlet_sdk.mask import Mask, mask_id
 from tartlet_sdk.sampler import Sampler
 from tartlet_sdk.speculation import Speculation
+from tartlet_sdk.steps import Steps
 from tartlet_sdk.stop import StopCondition
 from tartlet_sdk.stop import max_tokens as stop_after
 
@@ -270,21 +271,7 @@ class Context:
             Unavailable: When it starts: another generation runs on this context.
             ContextOverflow, KvExhausted: When it starts or later: there is no room.
         """
-        if not isinstance(sampler, Sampler | None):
-            raise InvalidArgument(
-                f"sampler must be a Sampler, not {type(sampler).__name__}",
-                hint="Make one with Sampler.greedy(), Sampler.top_p(temperature, p), ...",
-                call="Context.generate",
-            )
-        if not isinstance(stop, StopCondition | None):
-            raise InvalidArgument(
-                f"stop must be a stop condition, not {type(stop).__name__}",
-                hint='Make one with max_tokens(n), stop_strings("..."), stop_tokens(id), and combine them with |.',
-                call="Context.generate",
-            )
-        stop = stop or StopCondition()
-        if max_tokens is not None:
-            stop |= stop_after(max_tokens)
+        sampler, stop = _sampler_and_stop(sampler, stop, max_tokens, "Context.generate")
         if logprobs is not None:
             checks.whole(logprobs, "logprobs", "Context.generate", 0, MOST_LOGPROBS)
         if not isinstance(speculation, Speculation | None):
@@ -304,7 +291,6 @@ class Context:
             constraint=constraint,
         )
         mask_id(mask, "Context.generate")
-        sampler = sampler or Sampler.greedy()
         return Generation(
             self, sampler, stop, logprobs, chunk_interval, constraint=constraint, mask=mask, speculation=speculation
         )
@@ -361,6 +347,59 @@ class Context:
         with await self.forward(ask=[ask]) as found:
             return found.rows[0]
 
+    def steps(
+        self,
+        sampler: Sampler | None = None,
+        *,
+        stop: StopCondition | None = None,
+        max_tokens: int | None = None,
+        logprobs: int | None = None,
+        mask: Mask | None = None,
+        json_schema: Any = None,
+        regex: str | None = None,
+        lark: str | None = None,
+        choices: Iterable[str] | None = None,
+        substring: str | None = None,
+        constraint: Constraint | None = None,
+    ) -> Steps:
+        """Generate token by token at the end of the context, with the program in control between them.
+
+        `async with context.steps(sampler) as steps`, then `await steps.next(...)` for each token, and `steps.force`,
+        `steps.backtrack` and `steps.fork` where the program wants to.
+
+        Args:
+            sampler: How a token is chosen where the step does not say otherwise; greedy by default.
+            stop: When it ends, besides the model's eos tokens and the context length.
+            max_tokens: Short for `stop=max_tokens(n)`: tokens that are there, without those that were taken back.
+            logprobs: Report the log-probability of each sampled token, and of this many most likely ones (0 to 20).
+            mask: Sample only its tokens.
+            json_schema: What is sampled follows the schema, from here on; as for `generate`, these and what follows.
+            regex: It matches as a whole.
+            lark: It is a text of this grammar.
+            choices: It is one of these texts.
+            substring: It is a run of whole words of this text.
+            constraint: It follows this constraint.
+
+        Raises:
+            InvalidArgument: An argument is out of its range. When it starts: the constraint has an error.
+            Unavailable: When it starts: a generation runs on this context.
+        """
+        name = "Context.steps"
+        sampler, stop = _sampler_and_stop(sampler, stop, max_tokens, name)
+        constraint = constraint_of(
+            json_schema=json_schema,
+            regex=regex,
+            lark=lark,
+            choices=choices,
+            substring=substring,
+            tokens=None,
+            constraint=constraint,
+        )
+        mask_id(mask, name)
+        if logprobs is not None:
+            checks.whole(logprobs, "logprobs", name, 0, MOST_LOGPROBS)
+        return Steps(self, sampler, stop, logprobs, constraint, mask)
+
     def close(self) -> None:
         """Free the context and its share of the pages. A generation that runs on it should be ended first."""
         handle, self._open_handle = self._open_handle, None
@@ -385,3 +424,23 @@ class Context:
         if self._open_handle is None:
             raise InvalidArgument("the context was closed", call=f"Context.{method}")
         return self._open_handle
+
+
+def _sampler_and_stop(
+    sampler: Sampler | None, stop: StopCondition | None, max_tokens: int | None, call_name: str
+) -> tuple[Sampler, StopCondition]:
+    """What is asked for, with defaults. Raises `InvalidArgument`, for the SDK's call `call_name`."""
+    if not isinstance(sampler, Sampler | None):
+        raise InvalidArgument(
+            f"sampler must be a Sampler, not {type(sampler).__name__}",
+            hint="Make one with Sampler.greedy(), Sampler.top_p(temperature, p), ...",
+            call=call_name,
+        )
+    if not isinstance(stop, StopCondition | None):
+        raise InvalidArgument(
+            f"stop must be a stop condition, not {type(stop).__name__}",
+            hint='Make one with max_tokens(n), stop_strings("..."), stop_tokens(id), and combine them with |.',
+            call=call_name,
+        )
+    stop = stop or StopCondition()
+    return sampler or Sampler.greedy(), stop if max_tokens is None else stop | stop_after(max_tokens)

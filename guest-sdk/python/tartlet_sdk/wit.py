@@ -21,11 +21,24 @@ if TYPE_CHECKING:
     from wit_world.imports import log as log
     from wit_world.imports import models as models
     from wit_world.imports import runs as runs
+    from wit_world.imports import stepping as stepping
     from wit_world.imports import store as store
     from wit_world.imports import types as types
 
 INTERFACES = frozenset(
-    {"constraints", "contexts", "events", "forward", "generation", "log", "models", "runs", "store", "types"}
+    {
+        "constraints",
+        "contexts",
+        "events",
+        "forward",
+        "generation",
+        "log",
+        "models",
+        "runs",
+        "stepping",
+        "store",
+        "types",
+    }
 )
 
 

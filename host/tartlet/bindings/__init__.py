@@ -4,7 +4,19 @@ Each module has `INTERFACE`: host functions by WIT item name, called with the fi
 and with the lifted arguments. They run on the executor's thread, on the guest's stack.
 """
 
-from tartlet.bindings import constraints, contexts, events, forward, generation, log, models, runs, source, store
+from tartlet.bindings import (
+    constraints,
+    contexts,
+    events,
+    forward,
+    generation,
+    log,
+    models,
+    runs,
+    source,
+    stepping,
+    store,
+)
 from tartlet.wasm.host_function import Interfaces
 
 PROGRAM_INTERFACES: Interfaces = {
@@ -14,6 +26,7 @@ PROGRAM_INTERFACES: Interfaces = {
     "tartlet:inferlet/constraints": constraints.INTERFACE,
     "tartlet:inferlet/generation": generation.INTERFACE,
     "tartlet:inferlet/forward": forward.INTERFACE,
+    "tartlet:inferlet/stepping": stepping.INTERFACE,
     "tartlet:inferlet/store": store.INTERFACE,
     "tartlet:inferlet/runs": runs.INTERFACE,
     "tartlet:inferlet/log": log.INTERFACE,

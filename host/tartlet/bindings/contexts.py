@@ -13,6 +13,7 @@ from tartlet.runtime.model import ModelHandle
 from tartlet.runtime.refusal import refusal
 from tartlet.runtime.run_state import RunFiber
 from tartlet.runtime.saved import check_name
+from tartlet.runtime.steps import StepsState
 from tartlet.wasm.host_function import SUSPEND, HostFunction
 from tartlet_engine.api import ErrorCode
 
@@ -95,6 +96,8 @@ def fork(fiber: RunFiber, number: int) -> object:
     """Make a context with the same tokens, sharing the pages."""
     context = _get(fiber, number)
     context.check_usable()
+    if isinstance(context.generation, StepsState) and context.generation.is_answered:
+        raise refusal(ErrorCode.UNAVAILABLE, "a step is being carried out on the context", "Fork after its outcome.")
     if context.eviction is not None:
         return when_idle(context, lambda: fiber.state.handles.add(context.fork()))
     return fiber.state.handles.add(context.fork())

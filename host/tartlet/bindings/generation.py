@@ -100,12 +100,13 @@ def _chunk_record(chunk: UnreadChunk) -> dict[str, object]:
     return {
         "text": "".join(chunk.text),
         "tokens": chunk.token_ids,
-        "log-probabilities": [_position_record(position) for position in chunk.logprobs],
-        "finish": None if chunk.finish is None else _finish_record(chunk.finish),
+        "log-probabilities": [position_record(position) for position in chunk.logprobs],
+        "finish": None if chunk.finish is None else finish_record(chunk.finish),
     }
 
 
-def _position_record(position: PositionLogprobs) -> dict[str, object]:
+def position_record(position: PositionLogprobs) -> dict[str, object]:
+    """The `position-log-probabilities` record of a position."""
     return {"chosen": _logprob_record(position.chosen), "top": [_logprob_record(entry) for entry in position.top]}
 
 
@@ -113,7 +114,8 @@ def _logprob_record(entry: TokenLogprob) -> dict[str, object]:
     return {"token": entry.token_id, "log-probability": entry.logprob}
 
 
-def _finish_record(finished: Finished) -> dict[str, object]:
+def finish_record(finished: Finished) -> dict[str, object]:
+    """The `finish` record of an end."""
     usage = finished.usage
     return {
         "reason": finished.reason.value,

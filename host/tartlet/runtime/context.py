@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tartlet.runtime.generation import GenerationState
     from tartlet.runtime.model import ModelHandle
     from tartlet.runtime.run_state import RunState
+    from tartlet.runtime.steps import StepsState
 
 
 class ContextState:
@@ -40,7 +41,7 @@ class ContextState:
         self.context_id = run.link.new_id()
         self.tokens = array("I")
         self.chat = ChatHistory()
-        self.generation: GenerationState | None = None
+        self.generation: GenerationState | StepsState | None = None
         self.flushes: set[FlushOperation] = set()  # under way, evictions included
         self.eviction: EvictOperation | None = None
         self.forward: ForwardPass | None = None  # until it is committed or discarded
@@ -145,12 +146,17 @@ class ContextState:
 
     def fork(self) -> ContextState:
         """A context with the same tokens."""
+        child = self.copy()
+        self.run.submit(ForkContext(self.context_id, child.context_id, self.length))
+        return child
+
+    def copy(self) -> ContextState:
+        """A context that knows all that this one knows, for a fork that the engine is told of."""
         child = ContextState(self.run, self.model)
         child.tokens = self.tokens[:]
         child._num_inherited = self.length
         child.chat = self.chat.copy(self.length)
         child._gaps = self._gaps.copy()
-        self.run.submit(ForkContext(self.context_id, child.context_id, self.length))
         self.run.counters.forks += 1
         return child
 
@@ -159,10 +165,19 @@ class ContextState:
         if length > self.length:
             raise invalid_argument(f"cannot truncate to {length:,} tokens: the context has {self.length:,}")
         if length < self.length:
-            del self.tokens[length:]
-            self.chat.truncate(length)
-            self._gaps = [gap for gap in self._gaps if gap[0] < length]
+            self._cut(length)
             self.run.submit(TruncateContext(self.context_id, length))
+
+    def take_step(self, num_back: int, token_ids: Sequence[int]) -> None:
+        """Take in that a step has dropped so many tokens, and appended others."""
+        if num_back:
+            self._cut(self.length - num_back)
+        self.tokens.extend(token_ids)
+
+    def _cut(self, length: int) -> None:
+        del self.tokens[length:]
+        self.chat.truncate(length)
+        self._gaps = [gap for gap in self._gaps if gap[0] < length]
 
     def check_evictable(self, start: int, end: int) -> None:
         """Raise a refusal unless those tokens can be evicted."""

@@ -26,6 +26,7 @@ class Counters:
         self.generations = 0
         self.forks = 0
         self.num_passes = 0  # forward passes that the run has now
+        self.longest_step_ns = 0
         self._max_output_bytes = max_output_bytes
         self._num_generating = 0
         self._generating_since_ns = 0
@@ -65,6 +66,10 @@ class Counters:
         self.generated_tokens += num_tokens
         if self.first_token_ns is None:
             self.first_token_ns = at_ns - self.started_ns
+
+    def note_step(self, waited_ns: int) -> None:
+        """Note how long the program took for an answer to a step."""
+        self.longest_step_ns = max(self.longest_step_ns, waited_ns)
 
     def end_generation(self, usage: Usage | None) -> None:
         """Count a generation that ended; without usage if it failed."""

@@ -24,6 +24,8 @@ from tartlet_engine.api import (
     MatcherMoved,
     Opened,
     SavedList,
+    Stepped,
+    StepRefused,
 )
 
 _ids = itertools.count(1)  # of the process: an engine never hears an id twice, whichever hosts share it
@@ -36,6 +38,8 @@ _TARGET_IDS: dict[type, Callable[[Any], int]] = {
     Chunk: attrgetter("generation_id"),
     Finished: attrgetter("generation_id"),
     Forwarded: attrgetter("operation_id"),
+    Stepped: attrgetter("generation_id"),
+    StepRefused: attrgetter("generation_id"),
     Done: attrgetter("operation_id"),
     MatcherMoved: attrgetter("matcher_id"),
     Opened: attrgetter("operation_id"),

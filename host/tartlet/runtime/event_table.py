@@ -88,6 +88,10 @@ class EventTable:
         self._timers[event.number] = self._clock.at(time.monotonic_ns() + delay_ns, ring)
         return event
 
+    def call_at(self, event: Event, deadline_ns: int, action: Callable[[], None]) -> None:
+        """Call `action` at that time of `time.monotonic_ns`, unless the event is freed or the run has ended by then."""
+        self._timers[event.number] = self._clock.at(deadline_ns, action)
+
     def get(self, number: int) -> Event:
         """The event of that number. Raises InvalidHandleError."""
         return self._handles.get(number, Event)

@@ -10,7 +10,18 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tartlet.runtime.engine_link import EngineLink, Run, Target
-from tartlet_engine.api import AppendTokens, Command, CompileConstraint, Event, Fence, Forward, MoveMatcher, SaveContext
+from tartlet_engine.api import (
+    AnswerStep,
+    AppendTokens,
+    Command,
+    CompileConstraint,
+    Event,
+    Fence,
+    Forward,
+    MoveMatcher,
+    SaveContext,
+    StepAnswer,
+)
 
 WINDOW = 256
 """Commands of a run after which the engine is asked to tell when it has carried them out."""
@@ -91,8 +102,16 @@ def _weight(command: Command) -> int:
     if isinstance(command, Forward):
         num_asked = sum(1 + len(request.token_ids) for request in command.requests)
         return 1 + (len(command.token_ids) + num_asked) // _TOKENS_OF_A_COMMAND
+    if isinstance(command, AnswerStep):
+        return 1 + _num_tokens(command.answer) // _TOKENS_OF_A_COMMAND
     if isinstance(command, CompileConstraint):
         return 1 + len(command.text) // _CHARACTERS_OF_A_COMMAND
     if isinstance(command, SaveContext):
         return 1 + len(command.host_state) // _CHARACTERS_OF_A_COMMAND
     return 1
+
+
+def _num_tokens(answer: StepAnswer) -> int:
+    """Tokens that an answer names."""
+    spliced = sum(len(splice.when_sampled) + len(splice.token_ids) for splice in answer.splices)
+    return len(answer.allow or ()) + len(answer.bias) + spliced

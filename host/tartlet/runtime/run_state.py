@@ -247,6 +247,7 @@ class RunState:
         return [
             ("max_cpu_ms", fiber.cpu_ns // 1_000_000, limits.max_cpu_ms),
             ("max_wall_ms", counters.wall_ns // 1_000_000, limits.max_wall_ms),
+            ("max_step_ms", counters.longest_step_ns // 1_000_000, limits.max_step_ms),
             ("max_tokens", counters.generated_tokens, limits.max_tokens),
             ("max_kv_pages", num_pages, limits.max_kv_pages),
             ("max_handles", len(self.handles), limits.max_handles),

@@ -57,7 +57,8 @@ class FakeCore:
     @property
     def has_work(self) -> bool:
         """Whether a step would do something."""
-        return bool(self._state.generations or self._state.events)
+        has_answers = any(steps.answer is not None for steps in self._state.steps.values())
+        return bool(self._state.generations or has_answers or self._state.events)
 
     def stats(self) -> EngineStats:
         """Give the counters."""

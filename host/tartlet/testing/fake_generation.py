@@ -37,12 +37,16 @@ class FakeGeneration:
     def step(self) -> tuple[Chunk, FinishReason | None]:
         """Append one token to the context; says what it adds, and why it was the last one, if it was."""
         token_id = next(self._reply, END_OF_TURN)
+        text, reason = self.take(token_id)
+        logprobs = () if self.command.num_logprobs is None else (self._logprobs(token_id, self.command.num_logprobs),)
+        return Chunk(self.command.generation_id, (token_id,), text, logprobs), reason
+
+    def take(self, token_id: int) -> tuple[str, FinishReason | None]:
+        """Append a token; the text that it sets free, and why it was the last one, if it was."""
         self.context.token_ids.append(token_id)
         self.num_generated += 1
         self.first_token_ns = self.first_token_ns or self.elapsed_ns
-        text, reason = self._judge(token_id)
-        logprobs = () if self.command.num_logprobs is None else (self._logprobs(token_id, self.command.num_logprobs),)
-        return Chunk(self.command.generation_id, (token_id,), text, logprobs), reason
+        return self._judge(token_id)
 
     def _judge(self, token_id: int) -> tuple[str, FinishReason | None]:
         """The text that the token sets free, and whether it ends the generation."""

@@ -8,6 +8,8 @@ from typing import Any
 from tartlet.testing.byte_text import ByteText
 from tartlet.testing.fake_generation import FakeGeneration
 from tartlet.testing.fake_state import FakeState
+from tartlet.testing.fake_step_commands import FakeStepCommands
+from tartlet.testing.fake_steps import FakeSteps
 from tartlet_engine.api import CancelGeneration, EngineError, ErrorCode, Finished, FinishReason, Generate, Usage
 
 
@@ -25,13 +27,16 @@ class FakeGenerationCommands:
         self._state = state
         self._reply = reply
         self._text = ByteText()
+        self.steps = FakeStepCommands(state)
         self.handlers: dict[type, Callable[[Any], None]] = {
             Generate: self._generate,
             CancelGeneration: self._cancel,
+            **self.steps.handlers,
         }
 
     def step(self) -> None:
-        """Give every generation a token."""
+        """Give every generation a token, and carry out the answers of stepped ones."""
+        self.steps.step()
         for generation in list(self._state.generations.values()):
             if generation.command.generation_id in self._state.generations:  # not ended by another's limit
                 self._advance(generation)
@@ -61,12 +66,16 @@ class FakeGenerationCommands:
             message = f"the reply of the FakeEngine failed: {type(error).__name__}: {error}"
             state.answer(command.generation_id, EngineError(ErrorCode.INTERNAL, message))
             return
+        if command.stepped:
+            state.steps[command.generation_id] = FakeSteps(command, context, reply, state.info.context_len)
+            return
         generation = FakeGeneration(command, context, reply, state.info.context_len, num_cached)
         state.generations[command.generation_id] = generation
 
     def _cancel(self, command: CancelGeneration) -> None:
         if command.generation_id in self._state.generations:
             self._state.generations[command.generation_id].is_cancelled = True
+        self.steps.cancel(command.generation_id)
 
     def _advance(self, generation: FakeGeneration) -> None:
         state = self._state

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tartlet.testing.fake_constraints import FakeBelongings, FakeConstraints
 from tartlet.testing.fake_generation import FakeGeneration
 from tartlet.testing.fake_pages import FakeContext, FakePages, PagesExhaustedError
+from tartlet.testing.fake_steps import FakeSteps
 from tartlet_engine.api import (
     Done,
     EngineError,
@@ -41,6 +42,7 @@ class FakeState:
         self.num_generated: dict[int, int] = {}  # by run
         self.contexts: dict[int, FakeContext] = {}
         self.generations: dict[int, FakeGeneration] = {}
+        self.steps: dict[int, FakeSteps] = {}  # stepped generations
         self.constraints = FakeConstraints()
         self.masks = FakeBelongings()
         self.matchers = FakeBelongings()
@@ -78,6 +80,7 @@ class FakeState:
             belongings.check(self.runs)
         assert all(context.run_id in self.runs for context in self.contexts.values())
         assert all(g.context.context_id in self.contexts for g in self.generations.values())
+        assert all(s.context.context_id in self.contexts for s in self.steps.values())
 
     def answer(self, operation_id: int, error: EngineError | None = None) -> None:
         """Say that an operation is done, or why it failed."""
@@ -121,6 +124,7 @@ class FakeState:
         ):
             if allowed is not None and used > allowed:
                 self.generations = {i: g for i, g in self.generations.items() if g.context.run_id != run_id}
+                self.steps = {i: s for i, s in self.steps.items() if s.context.run_id != run_id}
                 self.events.append(LimitReached(run_id, limit, used, allowed))
                 return True
         return False
@@ -132,3 +136,4 @@ class FakeState:
             return
         self.pages.truncate(context, 0)
         self.generations = {i: g for i, g in self.generations.items() if g.context is not context}
+        self.steps = {i: s for i, s in self.steps.items() if s.context is not context}

@@ -25,7 +25,9 @@ COMMANDS = [
     api.Generate(5, 2, api.Sampling(seed=0), constraint_id=7),
     api.Generate(5, 2, api.Sampling(seed=0), stepped=True),
     api.AnswerStep(5, api.StepAnswer()),
-    api.AnswerStep(5, api.StepAnswer(True, (1, 2), 6, ((3, -1.5),), 0.5, (api.Splice((1,), 2, (3, 4)), api.Splice()))),
+    api.AnswerStep(
+        5, api.StepAnswer(True, (1, 2), 6, ((3, -1.5),), ((6, 2.0),), 0.5, (api.Splice((1,), 2, (3, 4)), api.Splice()))
+    ),
     api.ForkSteps(5, 8, 9, 2**64 - 1),
     api.CompileConstraint(7, 1, api.ConstraintKind.JSON_SCHEMA, "{}"),
     api.Generate(5, 2, api.Sampling(seed=0), mask_id=8),

@@ -38,6 +38,22 @@ def test_masks_restrict_one_step(tiny_engine: Any) -> None:
     assert free.sampled not in (60, 61)
 
 
+def test_a_boost_adds_to_all_tokens_of_a_mask(tiny_engine: Any) -> None:
+    """It adds to biases of the same tokens, and holds for one step."""
+    driver = tiny_engine()
+    run = driver.open_run()
+    driver.do(MakeMask(901, run, words_of((60, 61, 62), driver.info.vocabulary_size).tobytes()))
+    steps = driver.steps(driver.create(run, PROMPT), logit_bias=((60, -900.0),))
+    seen = {driver.next(steps, Splice((), 1), boosts=((901, 500.0),), temperature=50.0).sampled for _ in range(20)}
+    biased = driver.next(steps, boosts=((901, 500.0),), bias=((61, -900.0),))
+    driver.answer(steps, boosts=((902, 1.0),))
+
+    assert seen == {61, 62}
+    assert biased.sampled == 62
+    assert driver.next(steps).sampled not in (60, 61, 62)
+    assert driver.refusals(steps)[0].code == ErrorCode.NOT_FOUND
+
+
 def test_a_mask_of_the_whole_generation_holds_in_each_step(tiny_engine: Any) -> None:
     """What the generation may sample and what the step may are both kept, in forks as well."""
     driver = tiny_engine()

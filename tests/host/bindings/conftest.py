@@ -14,7 +14,7 @@ from tartlet.testing import FakeEngine
 HEAD = """
 import asyncio, dataclasses
 from tartlet_sdk import *
-from wit_world.imports import contexts, events, generation, log, models, runs
+from wit_world.imports import contexts, events, generation, log, models, runs, stepping
 from componentize_py_types import Err
 
 def refused(call, *args):

@@ -1,0 +1,144 @@
+"""Stepping as Python programs write it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tartlet_sdk import InvalidArgument, Mask, Model, Splice, Unavailable
+
+
+def context() -> Any:
+    held = Model.default().context()
+    held.fill("abc")
+    return held
+
+
+def test_tokens_and_text_are_kept(run_async: Any) -> None:
+    """Each outcome adds to what the steps hold; after the block they are over."""
+
+    async def main() -> Any:
+        async with context().steps() as steps:
+            outcomes = [await steps.next() for _ in range(3)]
+            assert steps.tokens == [outcome.sampled for outcome in outcomes]
+            assert steps.text == "".join(outcome.text for outcome in outcomes)
+        with pytest.raises(Unavailable, match=r"have not begun, or were stopped"):
+            await steps.next()
+
+    run_async(main())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"allow": ["a"]}, "Steps.next: allow must be token ids"),
+        ({"mask": [5]}, "Steps.next: mask must be a Mask"),
+        ({"bias": {-1: 1.0}}, "Steps.next: a token of bias must be from 0"),
+        ({"bias": {1: float("nan")}}, r"Steps.next: bias\[1\] must be a finite number"),
+        ({"boost": {5: 1.0}}, "Steps.next: mask must be a Mask"),
+        ({"temperature": -1}, "Steps.next: temperature must be a finite number from 0"),
+        ({"splices": [5]}, "Steps.next: splices must be of Splice"),
+        ({"splices": [Splice(backtrack=-1)]}, "Steps.next: backtrack must be from 0"),
+        ({"splices": [Splice(["x"])]}, "Steps.next: tokens of a splice must be token ids"),
+    ],
+)
+def test_wrong_arguments_are_told_by_name(run_async: Any, given: Any, message: str) -> None:
+    """They never reach the host, where they would end the run."""
+
+    async def main() -> None:
+        async with context().steps() as steps:
+            with pytest.raises(InvalidArgument, match=message):
+                await steps.next(**given)
+
+    run_async(main())
+
+
+def test_what_makes_steps_is_checked_as_for_generate(stub: Any) -> None:
+    """Sampler, stop condition, mask and constraint of a wrong type, with the call's name."""
+    for given, message in (
+        ({"sampler": 5}, "Context.steps: sampler must be a Sampler"),
+        ({"stop": 5}, "Context.steps: stop must be a stop condition"),
+        ({"mask": 5}, "Context.steps: mask must be a Mask"),
+        ({"logprobs": 21}, "Context.steps: logprobs must be from 0 to 20"),
+    ):
+        with pytest.raises(InvalidArgument, match=message):
+            context().steps(**given)
+
+
+def test_forks_know_what_their_parent_knows(run_async: Any) -> None:
+    """Text and tokens so far; a child needs no block of its own, but may have one."""
+
+    async def main() -> None:
+        async with context().steps(mask=Mask.all()) as steps:
+            await steps.next()
+            child = steps.fork(seed=1)
+            assert (child.text, child.tokens) == (steps.text, steps.tokens)
+            async with child:
+                await child.next()
+            assert len(child.tokens) == 2
+            assert len(steps.tokens) == 1
+
+    run_async(main())
+
+
+@pytest.mark.runner
+def test_in_the_sandbox(sandbox: Any) -> None:
+    """Sampling, forcing, going back, forks side by side, waiting for each other: on a host that plays a reply."""
+    assert (
+        sandbox.run("""
+@inferlet
+async def main():
+    context = Model.default().context()
+    context.fill("abcdefgh")
+    async with context.steps(max_tokens=30) as steps:
+        assert (await steps.next()).text == "a"
+        await steps.force("XYZ")
+        assert steps.text == "aXYZ" and steps.tokens == list(b"aXYZ")
+        outcome = await steps.backtrack(5, then="!")
+        assert (outcome.backtrack, steps.text) == (5, "!")
+        replaced = await steps.next(splices=[Splice([42], backtrack=1, when_sampled=[98])])
+        assert (replaced.sampled, replaced.tokens) == (98, (42,))
+        children = [steps.fork() for _ in range(3)]
+        async def branch(child, number):
+            await child.next(allow=[48 + number])
+            await child.wait(asyncio.sleep(0.01))
+            await child.next()
+            child.stop()
+            return child.text
+        texts = await asyncio.gather(*(branch(child, number) for number, child in enumerate(children)))
+        assert texts == ["!*0d", "!*1d", "!*2d"], texts
+        assert bytes(children[0].context.tokens) == b"abcdefg!*0d"
+        try:
+            await steps.backtrack(100)
+        except InvalidArgument as error:
+            assert "cannot go back 100 tokens" in str(error)
+        context.fork().fill("more")
+    context.fill("end")
+    return steps.text
+""")
+        == "!*"
+    )
+
+
+@pytest.mark.runner
+def test_a_constraint_is_compiled_first(sandbox: Any) -> None:
+    """Steps may follow a constraint from where they begin; one with an error is told when they do."""
+    assert (
+        sandbox.run("""
+@inferlet
+async def main():
+    context = Model.default().context()
+    context.fill("12")
+    async with context.steps(regex="[0-9]+", max_tokens=1) as steps:
+        outcome = await steps.next()
+        assert outcome.finish_reason == steps.finish_reason == "length"
+        assert outcome.usage.generated_tokens == 1
+    try:
+        async with context.steps(regex="("):
+            pass
+    except InvalidArgument as error:
+        return str(error)[:30]
+""")
+        is not None
+    )
