@@ -71,13 +71,13 @@ def test_what_cannot_be_carried_out_changes_nothing(guest: Any) -> None:
 
 
 def test_out_of_turn(guest: Any) -> None:
-    """Two answers at once, an outcome without an answer, a fork in the middle: each is refused by name."""
+    """Two answers at once, an outcome without an answer, filling the busy context: each is refused by name."""
     codes = guest(
         RAW
         + """
         codes = [refused(steps.outcome)[0]]
         steps.answer(PLAIN)
-        codes += [refused(steps.answer, PLAIN)[0], refused(steps.fork, None)[0], refused(context.fork)[0]]
+        codes += [refused(steps.answer, PLAIN)[0]]
         events.poll([steps.ready()], None)
         codes += [refused(steps.next, PLAIN)[0], refused(context.fill, "x")[0]]
         steps.outcome()
@@ -85,7 +85,7 @@ def test_out_of_turn(guest: Any) -> None:
     """
     )
 
-    assert codes == ["UNAVAILABLE"] * 6
+    assert codes == ["UNAVAILABLE"] * 4
 
 
 def test_a_fork_has_a_context_and_steps(guest: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tartlet.bindings import contexts
 from tartlet.limits import Limits
 from tartlet.runtime.context import ContextState
 from tartlet.runtime.counters import Counters
@@ -65,7 +66,8 @@ class World:
         self.submitted: list[Any] = []
         self.model: Any = SimpleNamespace(info=SimpleNamespace(context_len=100, name="fake", page_size=16))
         ids = itertools.count(1)
-        link = SimpleNamespace(new_id=lambda: next(ids), register=lambda *_: None, unregister=lambda _: None)
+        nothing: Any = lambda *_: None  # noqa: E731
+        link = SimpleNamespace(new_id=lambda: next(ids), register=nothing, unregister=nothing, catch_up=nothing)
         self.run: Any = SimpleNamespace(
             link=link,
             engine_id=0,
@@ -74,6 +76,7 @@ class World:
             counters=Counters(None),
             limits=Limits(),
             wake=lambda: None,
+            handles=HandleTable(None),
         )
 
 
@@ -164,6 +167,18 @@ def test_a_fork_tells_the_engine_of_both(steps: StepsState, world: Any) -> None:
     assert world.submitted[-1].child_context_id == context.context_id
     assert child.context is context
     assert world.run.counters.forks == 1
+
+
+def test_nothing_is_forked_while_a_step_is_carried_out(steps: StepsState, world: World) -> None:
+    """The engine may have dropped tokens that the host still knows of."""
+    fiber: Any = SimpleNamespace(state=world.run)
+    number = world.run.handles.add(steps.context)
+    steps.answer(StepAnswer())
+
+    assert code(lambda: steps.fork(0)) == "unavailable"
+    assert code(lambda: contexts.fork(fiber, number)) == "unavailable"
+    told(steps, Stepped(steps._generation_id, (), ""))
+    assert contexts.fork(fiber, number) != number
 
 
 def test_lateness_is_counted_from_outcome_to_answer(world: Any, clock: Any) -> None:
