@@ -12,6 +12,7 @@ NAMES = (
     "saved",
     "masks",
     "speculation",
+    "scoring",
     "decode",
     "continuous_batching",
     "llama_cpp",
