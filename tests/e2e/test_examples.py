@@ -151,6 +151,30 @@ def check_tree_of_thought(result: Any, output: str, usage: tartlet.RunUsage) -> 
     assert usage.forks >= 2
 
 
+def check_regex_extraction(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    forms = [r"20\d\d-\d\d-\d\d", r"\d\d:\d\d", r"\d{3,5} \d{3}-\d{4}", r"[a-z]+@[a-z]+\.(com|de|org)"]
+    assert len(result) == 4
+    assert all(each is None or re.fullmatch(form, each) for form, each in zip(forms, result.values(), strict=True))
+    assert any(result.values())
+    assert usage.forks == 4
+    assert usage.cached_tokens > usage.prompt_tokens / 3, "all share the note"
+
+
+def check_cite_from_prompt(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert result["place"] >= 0
+    assert len(result["quotation"].split()) >= 1
+    assert f"[{result['quotation']}]" in output
+    assert result["answer"]
+
+
+def check_boosted_choice(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert sum(result["own"]) == pytest.approx(1, abs=0.01)
+    assert sum(result["boosted"]) == pytest.approx(1, abs=0.01)
+    odds = [chances[1] / (1 - chances[1]) for chances in (result["own"], result["boosted"])]
+    assert odds[1] / odds[0] == pytest.approx(4.48, rel=0.1), "a boost of 1.5 is a factor of e to the 1.5"
+    assert output.count("->") == 4
+
+
 CASES: dict[str, tuple[dict[str, Any], Callable[[Any, str, tartlet.RunUsage], None]]] = {
     "attention_sink": ({"prompt": "The sea was calm.", "tokens": 96, "window": 16}, check_attention_sink),
     "beam_search": ({"tokens": 8}, check_beam_search),
@@ -158,10 +182,13 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[Any, str, tartlet.RunUsage], No
     "best_of_n": ({"n": 3}, check_best_of_n),
     "chat": ({"questions": ["What is the capital of France?", "And of Italy?"]}, check_chat),
     "choice_by_logprob": ({}, check_choice_by_logprob),
+    "boosted_choice": ({}, check_boosted_choice),
+    "cite_from_prompt": ({}, check_cite_from_prompt),
     "graph_of_thoughts": ({"numbers": [5, 3, 8, 1], "part": 2, "ways": 2}, check_graph_of_thoughts),
     "hello": ({"name": "Tartlet"}, check_hello),
     "json_extraction": ({}, check_json_extraction),
     "parallel_generation": ({}, check_parallel_generation),
+    "regex_extraction": ({}, check_regex_extraction),
     "self_consistency": ({"ways": 3}, check_self_consistency),
     "skeleton_of_thought": ({}, check_skeleton_of_thought),
     "speculative_decoding": ({}, check_speculative_decoding),
