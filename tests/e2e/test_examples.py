@@ -87,6 +87,12 @@ def check_choice_by_logprob(result: Any, output: str, usage: tartlet.RunUsage) -
     assert (usage.generated_tokens, usage.generations) == (0, 0)
 
 
+def check_fork_join(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert result.strip()
+    assert usage.forks == 3
+    assert usage.generations == 3
+
+
 def check_graph_of_thoughts(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert len(result["numbers"]) == 4
     assert all(0 <= number <= 9 for number in result["numbers"])
@@ -184,6 +190,7 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[Any, str, tartlet.RunUsage], No
     "choice_by_logprob": ({}, check_choice_by_logprob),
     "boosted_choice": ({}, check_boosted_choice),
     "cite_from_prompt": ({}, check_cite_from_prompt),
+    "fork_join": ({}, check_fork_join),
     "graph_of_thoughts": ({"numbers": [5, 3, 8, 1], "part": 2, "ways": 2}, check_graph_of_thoughts),
     "hello": ({"name": "Tartlet"}, check_hello),
     "json_extraction": ({}, check_json_extraction),
