@@ -62,11 +62,13 @@ class Admission:
                 plan.breaches.append(breach)
             return False
         num_swapped = page_table.num_swapped
-        if not self._has_room(plan, sequence, num_swapped + num_new_pages, is_last_resort):
+        has_room = self._has_room(plan, sequence, num_swapped + num_new_pages, is_last_resort)
+        if not has_room and is_last_resort and self._preemption is not None and self._preemption.part(sequence):
+            num_new_pages = page_table.num_new_pages(start, end)  # a page less now
+            has_room = self._has_room(plan, sequence, num_swapped + num_new_pages, is_last_resort)
+        if not has_room:
             if start > before:
                 sequence.uncompute(before)  # what waits must not keep cached pages from those that could go on
-            if is_last_resort and self._preemption is not None and self._preemption.part(sequence):
-                return self.admit(plan, sequence, is_decode, is_last_resort)  # it needs a page less now
             sequence.is_waiting = True
             plan.waiting.append(sequence)
             return False

@@ -326,6 +326,24 @@ def test_failing_is_the_last_resort(hash_engine: Any, hash_text: HashText) -> No
     assert len(driver.tokens(outgrowing)) == 5
 
 
+@pytest.mark.parametrize("swap_pages", [0, 5])
+def test_pages_that_were_found_can_be_all_there_are(hash_engine: Any, hash_text: HashText, swap_pages: int) -> None:
+    """All pages are found, and shared with idle contexts: the last is computed into without one for a copy."""
+    driver = hash_engine(num_pages=3, swap_pages=swap_pages, costs=COMPUTING_IS_CHEAP, prefix_cache=True)
+    run = driver.open_run()
+    prompt = list(range(3 * driver.info.page_size))
+    idle = driver.create(run, prompt)
+    driver.flush(idle)
+    driver.settle()
+    driver.fork(idle, len(prompt))
+
+    generation = driver.generate(driver.create(run, prompt), max_tokens=1)
+    driver.settle()
+
+    assert driver.failures == []
+    assert driver.tokens(generation) == hash_text(prompt, 1)
+
+
 def test_published_pages_stay(hash_engine: Any, hash_text: HashText) -> None:
     """A context that shares a published prefix gives up its own pages, and not those of the prefix."""
     driver = hash_engine(num_pages=12, swap_pages=100, costs=SWAP_IS_CHEAP)
