@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tartlet_sdk import checks, event_loop, scoring, wit
+from tartlet_sdk import checks, event_loop, scoring, verification, wit
 from tartlet_sdk.constraint import Constraint, constraint_of
 from tartlet_sdk.draft import TokenLogprob
 from tartlet_sdk.errors import InvalidArgument
@@ -324,6 +324,27 @@ class Context:
             ContextOverflow, KvExhausted: There is no room.
         """
         return await compute(self, tokens, parents=parents, positions=positions, ask=ask, logprobs=logprobs)
+
+    async def verify(self, draft: Iterable[int], sampler: Sampler | None = None, *, sample_index: int = 0) -> list[int]:
+        """Append what the sampler chooses, as long as that is the next token of a draft, and one token more.
+
+        All of it is one pass, so a draft of your own that the model goes along with is faster than a generation. With
+        the same seed, and as `sample_index` the number of tokens sampled before, the tokens are those of a generation.
+
+        Args:
+            draft: Tokens that you expect: at most 255.
+            sampler: How each token is chosen; greedy by default. Presence and frequency penalties count nothing here.
+            sample_index: Which number of the sampler's seed the first token uses; each other one uses the next.
+
+        Returns:
+            The tokens appended: the beginning of the draft, and one that the sampler has chosen after it. They are all
+            in the context; what ends a turn does not end this. Each of the draft's tokens counts as a generated one of
+            the run, and one more.
+
+        Raises:
+            InvalidArgument, Unavailable, ContextOverflow, KvExhausted: As for `forward`.
+        """
+        return await verification.verify(self, draft, sampler, sample_index)
 
     async def score(self, options: Iterable[str]) -> list[float]:
         """How likely each of several texts is to come next: its log-probability, the sum over its tokens.
