@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from tartlet_engine.fairness import TenantShare
 from tartlet_engine.swap import is_swapped
@@ -16,6 +17,7 @@ from tartlet_engine.swap import is_swapped
 if TYPE_CHECKING:
     from tartlet_engine.constraints.follower import Follower
     from tartlet_engine.constraints.vocabulary import Words
+    from tartlet_engine.drafter import Drafter
 
 GENERATED_TOKENS = "generated_tokens"
 KV_PAGES = "kv_pages"
@@ -63,6 +65,7 @@ class RunAccount:
         self.last_prefill_step = -1  # for the scheduler's turn-taking between runs
         self.constraints: dict[int, Follower] = {}  # compiled, by id: prototypes that nobody changes
         self.masks: dict[int, Words] = {}  # by id: nobody writes to them
+        self.drafters: WeakSet[Drafter] = WeakSet()  # of its generations that guess their next tokens
         self.num_passing_pages = 0  # held for a moment, while what replaces others is copied into them
         self._page_holders: Counter[int] = Counter()  # page id -> page tables of this run that hold it
 

@@ -19,6 +19,7 @@ from tartlet_engine.api import EngineError
 from tartlet_engine.commits import Commits
 from tartlet_engine.constraints.rows import ConstrainedRows
 from tartlet_engine.demands import Demands
+from tartlet_engine.drafter import Drafter
 from tartlet_engine.fairness import PREFILL_COST
 from tartlet_engine.generation import Generation
 from tartlet_engine.lookahead import Lookahead, tree_positions
@@ -30,6 +31,10 @@ from tartlet_engine.step_plan import StepPlan
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+MOST_DRAFTERS = 64
+"""Of one run at a time: an index of a long text takes some megabytes. Its other generations do without."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,10 +84,12 @@ class DraftRows:
             return
         for sequence in list(plan.num_planned):
             generation = sequence.generation
-            if generation is None or generation.drafter is None or not _can_draft(sequence):
+            if generation is None or generation.speculation is None or not _can_draft(sequence):
                 continue
             most = min(room, generation.tokens_left - 1)
-            token_ids = self._within_pages(sequence, generation.drafter.draft(most)) if most > 0 else []
+            if most <= 0 or (drafter := _drafter_of(generation)) is None:
+                continue
+            token_ids = self._within_pages(sequence, drafter.draft(most))
             if not token_ids:
                 continue
             draft = _Draft(generation, token_ids)
@@ -189,6 +196,15 @@ class DraftRows:
         copy = page_table.reserve(start, start + len(token_ids))
         assert copy is None, "the own token's page is its alone"
         return token_ids
+
+
+def _drafter_of(generation: Generation) -> Drafter | None:
+    """Return the generation's drafter, made now if it has none; None while its run has too many."""
+    drafters = generation.sequence.account.drafters
+    if generation.drafter is None and generation.speculation is not None and len(drafters) < MOST_DRAFTERS:
+        generation.drafter = Drafter(generation.speculation, generation.sequence.token_ids, generation.prompt_len)
+        drafters.add(generation.drafter)
+    return generation.drafter
 
 
 def _can_draft(sequence: Sequence) -> bool:

@@ -25,8 +25,14 @@ MOST_INDEXED = 1024
 class Drafter:
     """Drafts for one generation. On the engine's thread."""
 
-    def __init__(self, speculation: Speculation, token_ids: list[int]) -> None:
-        """Draft what may follow `token_ids`: the list of the sequence, which grows as the generation goes on."""
+    def __init__(self, speculation: Speculation, token_ids: list[int], prompt_len: int | None = None) -> None:
+        """Draft what may follow.
+
+        Args:
+            speculation: which texts to draft from, and how much.
+            token_ids: the list of the sequence, which grows as the generation goes on.
+            prompt_len: tokens that were there when it began; None: all.
+        """
         self._token_ids = token_ids
         self._own = NgramIndex(token_ids, speculation.ngram)
         self._expected = NgramIndex(list(speculation.expected_token_ids), speculation.ngram)
@@ -36,7 +42,7 @@ class Drafter:
         self._source: list[int] | None = self._expected.token_ids or None
         self._place = 0
         self._num_foretold = 0  # tokens in a row that it had right
-        self._num_seen = len(token_ids)
+        self._num_seen = len(token_ids) if prompt_len is None else prompt_len
         self._num_misses = 0  # drafts in a row without an accepted token
         self._rest = 0
 

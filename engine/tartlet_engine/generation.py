@@ -55,7 +55,8 @@ class Generation:
         self.is_parked = False  # it is computed, and out of the batch until its program answers
         processor = LogitsProcessor(command.sampling, sequence.token_ids) if needs_processor(command.sampling) else None
         self.sampling_row = SamplingRow(command.sampling, 0, processor, command.num_logprobs, allowed)
-        self.drafter = None if command.speculation is None else Drafter(command.speculation, sequence.token_ids)
+        self.speculation = command.speculation
+        self.drafter: Drafter | None = None  # made when it first drafts
         self.num_drafted = 0
         self.num_accepted = 0  # of these, tokens that were generated
         self._decider = decider

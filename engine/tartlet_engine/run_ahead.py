@@ -153,7 +153,7 @@ class RunAhead:
             is_alone = not (sequence.followers or sequence.flushes or sequence.link or sequence.lookahead)
             if generation is None or generation.sampling_row.processor is not None or not is_alone:
                 return False
-            if generation.matcher is not None or generation.drafter is not None or generation.steps is not None:
+            if generation.matcher is not None or generation.speculation is not None or generation.steps is not None:
                 return False
             index = chunk.start // self._pool.page_size
             if chunk.start != len(sequence.token_ids) or index < len(page_table.page_ids) - 1 or page_table.num_swapped:

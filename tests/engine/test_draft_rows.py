@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tartlet_engine import draft_rows
 from tartlet_engine.api import Chunk, ConstraintKind, FinishReason, Speculation
 from tartlet_engine.fairness import DECODE_COST, PREFILL_COST
 
@@ -286,3 +287,26 @@ def test_any_schedule_gives_the_undisturbed_text(hash_engine: Any, hash_text: An
     stats = driver.core.stats()
 
     assert (stats.pages_held, stats.pages_swapped, stats.contexts) == (0, 0, 0)
+
+
+def test_a_run_has_so_many_drafters(hash_engine: Any, hash_text: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generations beyond that guess nothing until others have ended; they get the same tokens."""
+    monkeypatch.setattr(draft_rows, "MOST_DRAFTERS", 2)
+    driver = hash_engine()
+    run = driver.open_run()
+    prompts = [[60 + i, 61] for i in range(4)]
+    generations = [
+        driver.generate(driver.create(run, prompt), max_tokens=12, speculation=expecting(hash_text(prompt, 12)))
+        for prompt in prompts
+    ]
+    drafters = driver.core._handler.accounts[run].drafters
+    most = 0
+    while driver.core.has_work:
+        driver.step()
+        most = max(most, len(drafters))
+
+    assert most == 2
+    assert len(drafters) == 0
+    drafted = [driver.finished(generation).usage.draft_tokens for generation in generations]
+    assert 0 < max(drafted[2:]) < min(drafted[:2])
+    assert [driver.tokens(generation) for generation in generations] == [hash_text(prompt, 12) for prompt in prompts]
