@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tartlet_engine.api import ConstraintKind, ErrorCode, FinishReason, FreeMask, MakeMask
+from tartlet_engine.api import ConstraintKind, ErrorCode, FinishReason, FreeMask, MakeMask, Speculation
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.constraints import masks
 from tartlet_engine.tokenizer import ModelTokenizer
@@ -133,3 +133,21 @@ def test_a_mask_that_leaves_nothing_is_an_error(hash_engine: Any) -> None:
     assert driver.failure(later).code == ErrorCode.INVALID_ARGUMENT
     assert "no token is allowed" in driver.failure(later).message
     assert driver.failure(unknown).code == ErrorCode.NOT_FOUND
+
+
+def test_guessing_keeps_to_the_mask(tiny_engine: Any) -> None:
+    """Under a mask, guessed tokens change nothing: wrong ones outside it are never kept."""
+    driver = tiny_engine()
+    run = driver.open_run()
+    mask = make_mask(driver, run, 40, 77, 401)
+    plain = driver.generate(driver.create(run, PROMPT), max_tokens=40, mask_id=mask, temperature=1.0, seed=3)
+    driver.settle()
+    tokens = driver.tokens(plain)
+    misled = tuple(400 if number % 7 == 6 else token_id for number, token_id in enumerate(tokens))
+    options = {"max_tokens": 40, "temperature": 1.0, "seed": 3}
+    speculation = Speculation(expected_token_ids=misled)
+    guessing = driver.generate(driver.create(run, PROMPT), mask_id=mask, speculation=speculation, **options)
+    driver.settle()
+
+    assert driver.tokens(guessing) == tokens
+    assert driver.finished(guessing).usage.accepted_tokens > 0
