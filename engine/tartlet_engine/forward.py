@@ -95,6 +95,7 @@ class ForwardPasses:
             rows=answer.rows,
             take_logits=answer.take,
             then=lambda: self._demands.events.append(answer.event()),
+            weight=_weight(command),
             operation_id=command.operation_id,
         )
         self._demands.look_ahead(sequence, lookahead)
@@ -117,6 +118,12 @@ class ForwardPasses:
         sequence = self._contexts.sequences.get(command.context_id)
         if sequence is not None and sequence.generation is None and sequence.lookahead is not None:
             self._demands.discard_lookahead(sequence)
+
+
+def _weight(command: Forward) -> int:
+    """Return how many tokens of a prompt take about as long as evaluating what is asked: a sample takes two of them."""
+    num_samples = sum(request.sampling is not None for request in command.requests)
+    return 2 * num_samples + len(command.requests) // 2
 
 
 class _Answer:

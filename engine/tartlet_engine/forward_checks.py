@@ -13,7 +13,7 @@ MAX_TREE_TOKENS = 256
 MAX_REQUESTS = 512
 MAX_VALUES = 16_384
 """Most likely tokens, and log-probabilities of given tokens, that all requests of a pass ask for together."""
-MAX_SAMPLES = 256
+MAX_SAMPLES = 64
 MAX_LOGIT_ROWS = 8
 """Rows whose raw logits a pass can be asked for."""
 

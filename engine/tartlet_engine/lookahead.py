@@ -36,6 +36,7 @@ class Lookahead:
     # the logits themselves, which are those of a whole step.
     take_logits: Callable[[list[int], Tensor], None]
     then: Callable[[], None] | None = None  # called once, when everything is computed and every row has been taken
+    weight: int = 0  # so many tokens of a step take about as long as what `take_logits` does with its rows
     operation_id: int | None = None  # who is told if it fails; None: nobody, or only its generation
     num_computed: int = 0  # tokens whose keys and values are in the pages; more than 0 only if all own tokens' are
     is_done: bool = False  # nothing of it is wanted any more, until it is kept or discarded

@@ -145,6 +145,8 @@ class Scheduler:
             num_own = min(num_tokens, len(sequence.token_ids) - start)
             if num_own > 0:  # nobody else finds what is provisional
                 self._admission.claim(sequence, start, num_own)
+        if sequence.lookahead is not None and sequence not in plan.num_planned:
+            plan.num_tokens += sequence.lookahead.weight  # others wait for that as they do for tokens
         plan.add(sequence, num_tokens)
 
     def _admit_strongest(self, plan: StepPlan, preemption: Preemption, step: int) -> None:

@@ -144,9 +144,10 @@ class Stepper:
         try:
             return self._compute(chunks, plan)
         except Exception as error:
-            _log.exception("step=%d tokens=%d failed", self.num_steps, plan.num_tokens)
+            num_tokens = sum(chunk.num_tokens for chunk in chunks)
+            _log.exception("step=%d tokens=%d failed", self.num_steps, num_tokens)
             self._timer.forget()
-            message = f"the model failed in a step of {plan.num_tokens} tokens: {type(error).__name__}: {error}"
+            message = f"the model failed in a step of {num_tokens} tokens: {type(error).__name__}: {error}"
             for chunk in chunks:
                 chunk.sequence.forget()  # copies on write may not have been carried out
                 self._demands.fail(chunk.sequence, EngineError(ErrorCode.INTERNAL, message))

@@ -81,7 +81,7 @@ class StepPlan:
     stuck: Sequence | None = None  # nothing takes part: this is the one that was to, and found no room either
     breaches: list[RunLimitError] = field(default_factory=list)  # at most one a run
     num_obtainable_pages: int = 0  # that it could have
-    num_tokens: int = 0
+    num_tokens: int = 0  # of the budget: those computed, and what evaluating lookaheads counts as
     active: list[TenantShare] = field(default_factory=list)  # tenants that want something to be computed
     backlogged: list[TenantShare] = field(default_factory=list)  # of these, those that did not get all of it
 

@@ -289,6 +289,27 @@ def test_a_pass_is_charged_as_a_prompt(hash_engine: Any) -> None:
     assert share.counter - before == pytest.approx(len(TREE), abs=0.1)
 
 
+def test_what_is_asked_counts_for_the_budget_of_a_step(hash_engine: Any) -> None:
+    """Passes that ask for much are computed in several steps, others in one."""
+    driver = hash_engine(max_batch_tokens=32)
+    run = driver.open_run()
+
+    def num_steps(*requests: RowRequest) -> int:
+        contexts = [driver.create(run, PROMPT[:5]) for _ in range(8)]
+        for context in contexts:
+            driver.flush(context)
+        driver.settle()
+        before = driver.core.stats().steps
+        for context in contexts:
+            driver.forward(context, [1, 2], *requests)
+        driver.settle()
+        steps: int = driver.core.stats().steps - before
+        return steps
+
+    assert num_steps(RowRequest(0, top=1)) == 1
+    assert num_steps(*[RowRequest(0, Sampling(seed=1))] * 20) == 8
+
+
 def test_a_row_without_numbers_fails_its_pass_alone(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Logits that are not finite are an error of the pass that asked for them."""
     driver = hash_engine()
