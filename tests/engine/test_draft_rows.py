@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tartlet_engine import draft_rows
 from tartlet_engine.api import Chunk, ConstraintKind, FinishReason, Speculation
+from tartlet_engine.constraints.matcher import Matcher
 from tartlet_engine.fairness import DECODE_COST, PREFILL_COST
 
 PROMPT = list(range(20, 33))
@@ -127,6 +128,18 @@ def test_any_sampling_gives_the_same(tiny_engine: Any, options: dict[str, Any], 
     assert all(accepted[2:])
 
 
+def test_models_that_torch_runs_draft_too(tiny_engine: Any, reference: Any) -> None:
+    """Greedy tokens are transformers' own, though the last bits of logits may differ from those without drafts."""
+    driver = tiny_engine(runner="transformers")
+    text = reference(PROMPT, 30)
+    speculation = expecting(corrupted(text, 11), max_draft=16)
+    generation = driver.generate(driver.create(driver.open_run(), PROMPT), max_tokens=30, speculation=speculation)
+    driver.settle()
+
+    assert driver.tokens(generation) == text
+    assert driver.finished(generation).usage.accepted_tokens > 15
+
+
 def test_every_end_comes_where_it_comes_without(tiny_engine: Any) -> None:
     """Stop tokens, stop strings, lengths and limits end it in the midst of a draft, and leave what they leave."""
     driver = tiny_engine(runner="fused")
@@ -185,6 +198,35 @@ def test_constraints_hold_for_guesses(tiny_engine: Any, temperature: float) -> N
 
     assert outcomes[0][3] == FinishReason.COMPLETE
     assert all(each == outcomes[0] for each in outcomes)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_late_masks_stop_a_draft_and_nothing_else(tiny_engine: Any, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """A mask that is not there in time leaves the row's logits for a later step: the same text comes of it."""
+    driver = tiny_engine(runner="fused")
+    run = driver.open_run()
+    constraint = driver.compile(run, ConstraintKind.REGEX, r"([a-z]{2,4} [0-9]{1,3}, ){4}end")
+    options = {"constraint_id": constraint, "max_tokens": 60, "temperature": 1.0, "ignore_eos": False}
+    plain = driver.generate(driver.create(run, PROMPT), **options)
+    driver.settle()
+    numbers, num_late = random.Random(seed), 0
+    wait_mask = Matcher.wait_mask
+
+    def often_late(matcher: Matcher, timeout_s: float) -> bool:
+        nonlocal num_late
+        is_there = wait_mask(matcher, timeout_s) and numbers.random() < 0.5
+        num_late += not is_there
+        return is_there
+
+    monkeypatch.setattr(Matcher, "wait_mask", often_late)
+    drafted = driver.generate(
+        driver.create(run, PROMPT), speculation=expecting(corrupted(driver.tokens(plain), 9)), **options
+    )
+    driver.settle()
+
+    assert outcome(driver, drafted) == outcome(driver, plain)
+    assert num_late > 3
+    assert driver.finished(drafted).usage.accepted_tokens > 0
 
 
 def test_drafts_take_no_pages_and_no_turns(hash_engine: Any, hash_text: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("triton")
 
+from tartlet_engine.api import Speculation
 from tartlet_engine.tiny import make_tiny_adapter, make_tiny_model
 
 ARCHITECTURES: dict[str, dict[str, Any]] = {
@@ -48,6 +49,26 @@ def test_architectures_give_transformers_tokens(
     runner = driver.core._stepper._runner
     assert driver.num_ahead > 5
     assert runner.graphs is None or runner.graphs.num_graphs > 1
+
+
+def test_drafts_are_checked_beside_decodes(
+    cuda_engine: Callable[..., Any], graph_backend: Any, reference: Callable[..., list[int]]
+) -> None:
+    """A generation with guesses, right and wrong ones, and one without get transformers' tokens."""
+    driver = cuda_engine(graph_backend=graph_backend, page_size=4)
+    run_id = driver.open_run()
+    prompt, other = list(range(20, 31)), list(range(50, 57))
+    text = reference(prompt, 16)
+    guess = [7 if i == 9 else token_id for i, token_id in enumerate(text)]
+    drafted = driver.generate(
+        driver.create(run_id, prompt), max_tokens=16, speculation=Speculation(expected_token_ids=tuple(guess))
+    )
+    plain = driver.generate(driver.create(run_id, other), max_tokens=16)
+    driver.settle()
+
+    assert driver.tokens(drafted) == text
+    assert driver.tokens(plain) == reference(other, 16)
+    assert 5 < driver.finished(drafted).usage.accepted_tokens < driver.finished(drafted).usage.draft_tokens
 
 
 def test_pages_are_copied_before_they_are_written(
