@@ -29,7 +29,7 @@ async def main():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"draft": range(256)}, "the number of tokens in draft must be from 0 to 255, not 256"),
+        ({"draft": range(64)}, "the number of tokens in draft must be from 0 to 63, not 64"),
         ({"draft": [-1]}, "draft must be token ids"),
         ({"draft": [1], "sampler": 0.5}, "sample must be a Sampler, not float"),
         ({"draft": [1], "sample_index": -1}, "sample_index must be from 0"),

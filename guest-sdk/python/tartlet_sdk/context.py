@@ -332,7 +332,7 @@ class Context:
         the same seed, and as `sample_index` the number of tokens sampled before, the tokens are those of a generation.
 
         Args:
-            draft: Tokens that you expect: at most 255.
+            draft: Tokens that you expect: at most 63.
             sampler: How each token is chosen; greedy by default. Presence and frequency penalties count nothing here.
             sample_index: Which number of the sampler's seed the first token uses; each other one uses the next.
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tartlet_sdk.context import Context
 
 CALL = "Context.verify"
-MOST_VERIFIED = 255
-"""Tokens of a draft: a pass samples 256 times at most."""
+MOST_VERIFIED = 63
+"""Tokens of a draft: a pass samples 64 times at most."""
 
 
 async def verify(context: Context, draft: Iterable[int], sampler: Sampler | None, sample_index: int) -> list[int]:
