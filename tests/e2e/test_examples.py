@@ -93,6 +93,19 @@ def check_fork_join(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert usage.generations == 3
 
 
+def check_constrained_beam_search(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert len(set(result["texts"])) == len(result["texts"]) == 2
+    assert all(re.fullmatch("[A-Z][a-z]+ [1-9][0-9]?, 19[0-9][0-9]", text) for text in result["texts"])
+    assert result["logprobs"] == sorted(result["logprobs"], reverse=True)
+    assert output.splitlines()[-1] == " | ".join(result["texts"])
+
+
+def check_contrastive_decoding(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert "Lyon" in result["contrastive"], "it says what the text says"
+    assert result["plain"]
+    assert result["plain"] != result["contrastive"]
+
+
 def check_graph_of_thoughts(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert len(result["numbers"]) == 4
     assert all(0 <= number <= 9 for number in result["numbers"])
@@ -119,6 +132,12 @@ def check_json_extraction(result: Any, output: str, usage: tartlet.RunUsage) -> 
 def check_parallel_generation(result: Any, output: str, usage: tartlet.RunUsage) -> None:
     assert result.strip()
     assert usage.generations == 3
+
+
+def check_length_steering(result: Any, output: str, usage: tartlet.RunUsage) -> None:
+    assert 12 <= result["words"] == len(result["text"].split()) <= 48
+    assert result["ends_well"] == result["text"].endswith((".", "!", "?"))
+    assert usage.generations == 1
 
 
 def check_self_consistency(result: Any, output: str, usage: tartlet.RunUsage) -> None:
@@ -191,11 +210,14 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[Any, str, tartlet.RunUsage], No
     "boosted_choice": ({}, check_boosted_choice),
     "cite_from_prompt": ({}, check_cite_from_prompt),
     "fork_join": ({}, check_fork_join),
+    "constrained_beam_search": ({"width": 2}, check_constrained_beam_search),
+    "contrastive_decoding": ({"tokens": 16}, check_contrastive_decoding),
     "graph_of_thoughts": ({"numbers": [5, 3, 8, 1], "part": 2, "ways": 2}, check_graph_of_thoughts),
     "hello": ({"name": "Tartlet"}, check_hello),
     "json_extraction": ({}, check_json_extraction),
     "parallel_generation": ({}, check_parallel_generation),
     "regex_extraction": ({}, check_regex_extraction),
+    "length_steering": ({"words": 12}, check_length_steering),
     "self_consistency": ({"ways": 3}, check_self_consistency),
     "skeleton_of_thought": ({}, check_skeleton_of_thought),
     "speculative_decoding": ({}, check_speculative_decoding),
