@@ -13,6 +13,7 @@ NAMES = (
     "masks",
     "speculation",
     "scoring",
+    "stepping",
     "decode",
     "continuous_batching",
     "llama_cpp",

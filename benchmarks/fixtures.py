@@ -21,6 +21,14 @@ class Import:
     has_memory: bool = False
 
 
+_ERROR = """
+        (type $c (enum "invalid-argument" "not-found" "already-exists" "permission-denied" "quota-exceeded"
+          "kv-exhausted" "context-overflow" "deadline-exceeded" "cancelled" "unsupported" "unavailable" "internal"
+          "deadlock"))
+        (export "error-code" (type $code (eq $c)))
+        (type $e (record (field "code" $code) (field "message" string) (field "hint" string)))
+        (export "error" (type $error (eq $e)))"""
+
 _INTERFACES = {
     "wasi:clocks/monotonic-clock@0.2.0": '(export "now" (func (result u64)))',
     "bench:calls/empty@0.1.0": '(export "immediate" (func)) (export "suspending" (func))',
@@ -31,14 +39,9 @@ _INTERFACES = {
         (type $i (record (field "id" string) (field "inferlet" string) (field "tenant" string) (field "seed" u64)))
         (export "run-info" (type $run-info (eq $i)))
         (export "info" (func (result $run-info)))""",
-    "tartlet:inferlet/models@0.1.0": """
+    "tartlet:inferlet/models@0.1.0": f"""
         (export "model" (type $model (sub resource)))
-        (type $c (enum "invalid-argument" "not-found" "already-exists" "permission-denied" "quota-exceeded"
-          "kv-exhausted" "context-overflow" "deadline-exceeded" "cancelled" "unsupported" "unavailable" "internal"
-          "deadlock"))
-        (export "error-code" (type $code (eq $c)))
-        (type $e (record (field "code" $code) (field "message" string) (field "hint" string)))
-        (export "error" (type $error (eq $e)))
+        {_ERROR}
         (type $i (record (field "name" string) (field "architecture" string) (field "context-length" u32)
           (field "vocabulary-size" u32) (field "page-size" u32) (field "eos-tokens" (list u32))
           (field "features" (list string)) (field "adapters" (list string))))
@@ -46,7 +49,58 @@ _INTERFACES = {
         (export "[static]model.open"
           (func (param "name" (option string)) (result (result (own $model) (error $error)))))
         (export "[method]model.info" (func (param "self" (borrow $model)) (result $model-info)))""",
+    "tartlet:inferlet/contexts@0.1.0": f"""
+        (alias outer 1 $model (type $model))
+        (export "context" (type $context (sub resource)))
+        {_ERROR}
+        (export "[static]context.create" (func (param "model" (borrow $model)) (param "adapter" (option string))
+          (result (result (own $context) (error $error)))))
+        (export "[method]context.fill" (func (param "self" (borrow $context)) (param "text" string)
+          (result (result (error $error)))))""",
+    "tartlet:inferlet/stepping@0.1.0": f"""
+        (alias outer 1 $context (type $context))
+        {_ERROR}
+        (type $s (record (field "temperature" f32) (field "top-k" u32) (field "top-p" f32) (field "min-p" f32)
+          (field "repetition-penalty" f32) (field "presence-penalty" f32) (field "frequency-penalty" f32)
+          (field "logit-bias" (list (tuple u32 f32))) (field "seed" (option u64))))
+        (export "sampling" (type $sampling (eq $s)))
+        (type $w (record (field "max-tokens" (option u32)) (field "tokens" (list u32)) (field "strings" (list string))
+          (field "ignore-eos" bool)))
+        (export "stop-conditions" (type $stop (eq $w)))
+        (type $o (record (field "log-probabilities" (option u32)) (field "constraint" (option u32))
+          (field "mask" (option u32))))
+        (export "options" (type $options (eq $o)))
+        (type $p (record (field "when-sampled" (list u32)) (field "backtrack" u32) (field "tokens" (list u32))))
+        (export "splice" (type $splice (eq $p)))
+        (type $a (record (field "sample" bool) (field "allow" (option (list u32))) (field "mask" (option u32))
+          (field "bias" (list (tuple u32 f32))) (field "boosts" (list (tuple u32 f32)))
+          (field "temperature" (option f32)) (field "splices" (list $splice))))
+        (export "answer" (type $answer (eq $a)))
+        (type $r (enum "eos" "stop-token" "stop-string" "length" "complete" "cancelled"))
+        (export "finish-reason" (type $reason (eq $r)))
+        (type $u (record (field "prompt-tokens" u32) (field "cached-tokens" u32)
+          (field "generated-tokens" u32) (field "forced-tokens" u32)
+          (field "draft-tokens" u32) (field "accepted-tokens" u32) (field "pages" u32)
+          (field "shared-pages" u32) (field "first-token-ns" u64) (field "total-ns" u64)))
+        (export "usage" (type $usage (eq $u)))
+        (type $f (record (field "reason" $reason) (field "stop-string" (option string)) (field "usage" $usage)))
+        (export "finish" (type $finish (eq $f)))
+        (type $l (record (field "token" u32) (field "log-probability" f32)))
+        (export "token-log-probability" (type $logprob (eq $l)))
+        (type $q (record (field "chosen" $logprob) (field "top" (list $logprob))))
+        (export "position-log-probabilities" (type $position (eq $q)))
+        (type $d (record (field "backtrack" u32) (field "tokens" (list u32)) (field "sampled" (option u32))
+          (field "text-backtrack" u32) (field "text" string) (field "log-probabilities" (option $position))
+          (field "finish" (option $finish))))
+        (export "outcome" (type $outcome (eq $d)))
+        (export "steps" (type $steps (sub resource)))
+        (export "start" (func (param "context" (borrow $context)) (param "sampling" $sampling) (param "stop" $stop)
+          (param "options" $options) (result (result (own $steps) (error $error)))))
+        (export "[method]steps.next" (func (param "self" (borrow $steps)) (param "answer" $answer)
+          (result (result $outcome (error $error)))))""",
 }
+_SHARED = {"tartlet:inferlet/models@0.1.0": "model", "tartlet:inferlet/contexts@0.1.0": "context"}
+"""The resource of an interface that later ones use."""
 
 NOW = Import("wasi:clocks/monotonic-clock@0.2.0", "now", "now", "(result i64)")
 IMMEDIATE = Import("bench:calls/empty@0.1.0", "immediate", "immediate", "")
@@ -59,6 +113,25 @@ OPEN_MODEL = Import(
 )
 MODEL_INFO = Import(
     "tartlet:inferlet/models@0.1.0", "[method]model.info", "model_info", "(param i32 i32)", has_memory=True
+)
+
+CREATE_CONTEXT = Import(
+    "tartlet:inferlet/contexts@0.1.0",
+    "[static]context.create",
+    "create_context",
+    "(param i32 i32 i32 i32 i32)",
+    has_memory=True,
+)
+FILL = Import(
+    "tartlet:inferlet/contexts@0.1.0", "[method]context.fill", "fill", "(param i32 i32 i32 i32)", has_memory=True
+)
+START_STEPS = Import("tartlet:inferlet/stepping@0.1.0", "start", "start_steps", "(param i32 i32)", has_memory=True)
+NEXT_STEP = Import(
+    "tartlet:inferlet/stepping@0.1.0",
+    "[method]steps.next",
+    "next_step",
+    f"(param {'i32 ' * 12}f32 i32 i32 i32)",
+    has_memory=True,
 )
 
 # The memory: 0 what `run` returns, 16 results of host calls, 1 KiB the text of the recorded numbers, 128 KiB to 1 MiB
@@ -112,12 +185,16 @@ def component(body: str, *imports: Import) -> bytes:
     """Make a component.
 
     Args:
-        body: Instructions in the text format. They may use the locals `$n` (i64, the input), `$i` (i64), `$t` (i64) and
-            `$model` (i32), the imports by their core names, and `$record`, which takes an i64; they must record one.
+        body: Instructions in the text format. They may use the locals `$n` (i64, the input), `$i` (i64), `$t` (i64),
+            `$model`, `$context` and `$steps` (i32), the imports by their core names, and `$record`, which takes an i64;
+            they must record one.
         imports: What the body calls.
     """
     interfaces = {imported.interface: f"$interface_{index}" for index, imported in enumerate(imports)}
-    instances = [f'(import "{name}" (instance {var} {_INTERFACES[name]}))' for name, var in interfaces.items()]
+    instances = [
+        f'(import "{name}" (instance {var} {_INTERFACES[name]}))' + _alias(name, var)
+        for name, var in interfaces.items()
+    ]
     lowered = [_lower(imported, interfaces[imported.interface]) for imported in imports]
     core_imports = [f'(import "host" "{i.core_name}" (func ${i.core_name} {i.core_type}))' for i in imports]
     core_exports = [f'(export "{i.core_name}" (func ${i.core_name}))' for i in imports]
@@ -130,7 +207,8 @@ def component(body: str, *imports: Import) -> bytes:
     {" ".join(core_imports)}
     {_HELPERS}
     (func (export "run") (param $at i32) (param $size i32) (result i32)
-      (local $n i64) (local $i i64) (local $t i64) (local $model i32)
+      (local $n i64) (local $i i64) (local $t i64)
+      (local $model i32) (local $context i32) (local $steps i32)
       (local.set $n (call $number (local.get $at) (local.get $size)))
       {body}
       (i32.store8 (i32.sub (global.get $end) (i32.const 1)) (i32.const 93)) ;; a bracket, for the last comma
@@ -167,6 +245,11 @@ def timed_loop(instructions: str) -> str:
 def sleep(nanoseconds: int) -> str:
     """Wait in `events.poll`. Needs POLL."""
     return f"(call $poll (i32.const 0) (i32.const 0) (i32.const 1) (i64.const {nanoseconds}) (i32.const 16))"
+
+
+def _alias(interface: str, instance: str) -> str:
+    name = _SHARED.get(interface)
+    return "" if name is None else f' (alias export {instance} "{name}" (type ${name}))'
 
 
 def _lower(imported: Import, instance: str) -> str:
