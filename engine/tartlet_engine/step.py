@@ -234,9 +234,9 @@ class Stepper:
         if len(kept) > len(computed):
             computed = list(dict.fromkeys((*computed, *kept)))
         generations = [sequence.generation for sequence in computed if sequence.generation is not None]
-        generations = self.stepped.answered_of(generations)
+        generations, has_parked = self.stepped.answered_of(generations)
         if not generations:
-            return False
+            return has_parked
         generations = self.stepped.masked(self._constrained.ready(generations, is_idle=is_idle))
         if not generations:
             return True

@@ -55,6 +55,47 @@ def test_a_fork_continues_like_a_fresh_context(real_host: sync.Host) -> None:
     assert cached == prompt
 
 
+def test_steps_are_as_exact_as_a_fresh_context(real_host: sync.Host) -> None:
+    """Plain steps give the tokens of a generation; after splices, forks and going back, those of a fresh context."""
+    plain, stepped, forked, fresh, forced, whole = real_host.run(
+        HEAD
+        + """
+    model = Model.default()
+    context = model.context()
+    context.fill(value)
+    plain = await context.fork().generate(max_tokens=12)
+    async with context.steps(max_tokens=64) as steps:
+        stepped = [(await steps.next()).sampled for _ in range(12)]
+        await steps.backtrack(5, then=" sold")
+        await steps.force(" his nets and")
+        child = steps.fork()
+        await child.backtrack(2)
+        forked = [(await child.next()).sampled for _ in range(6)]
+        child_tokens = child.context.tokens
+        for _ in range(6):
+            await steps.next()
+    fresh = model.context()
+    fresh.fill_tokens(child_tokens[:-6])
+    draft = await fresh.generate(max_tokens=6)
+    one, many = model.context(), model.context()
+    for each in (one, many):
+        each.fill(value)
+    words = model.tokenize(" who sold his nets")
+    async with one.steps() as by_one, many.steps() as at_once:
+        for token in words:
+            await by_one.next(splices=[Splice([token], backtrack=1)])
+        await at_once.force(words)
+        forced = [[(await each.next()).sampled for _ in range(6)] for each in (by_one, at_once)]
+    return plain.tokens, stepped, forked, draft.tokens, *forced
+""",
+        {"value": PROMPT},
+    )
+
+    assert list(plain) == stepped
+    assert list(fresh) == forked
+    assert forced == whole
+
+
 def test_the_judge_sees_what_was_streamed(real_host: sync.Host) -> None:
     """Streamed chunks make up the text of the same generation awaited whole."""
     streamed, whole = real_host.run(

@@ -92,15 +92,19 @@ class SteppedRows:
                 self._activate(generation)
         return found
 
-    def answered_of(self, generations: Iterable[Generation]) -> list[Generation]:
-        """Return those of the generations, whose logits are there, that can go on; the others wait from now on."""
-        found = []
+    def answered_of(self, generations: Iterable[Generation]) -> tuple[list[Generation], bool]:
+        """Return those of the generations, whose logits are there, that can go on; the others wait from now on.
+
+        Tells whether any begins to wait.
+        """
+        found, has_parked = [], False
         for generation in generations:
             if generation.steps is None or generation in self._answered:
                 found.append(generation)
             else:
+                has_parked = has_parked or not generation.is_parked
                 self.park(generation)
-        return found
+        return found, has_parked
 
     def masked(self, generations: list[Generation]) -> list[Generation]:
         """Return those of the generations that can be sampled, with the masks of their constraints, which are there.

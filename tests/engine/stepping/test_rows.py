@@ -64,6 +64,20 @@ def test_who_waits_for_an_answer_makes_no_work(hash_engine: Any) -> None:
     assert driver.core.stats().steps <= num_steps + 2
 
 
+def test_beginning_to_wait_is_progress(hash_engine: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Steps on contexts that are computed already wait at once, many in a row: nobody takes it for a fault."""
+    driver = hash_engine()
+    run = driver.open_run()
+    for number in range(20):
+        context = driver.create(run, [40, number])
+        driver.flush(context)
+        driver.settle()
+        driver.steps(context)
+        driver.settle()
+
+    assert not caplog.records
+
+
 def test_an_answer_in_time_joins_the_very_next_step(hash_engine: Any) -> None:
     """Stepped and plain generations get their tokens in the same steps, in batches of both, if programs are quick."""
     driver = hash_engine()
