@@ -1,4 +1,4 @@
-"""One instance of a component in a store of its own, and the one call that is made in it.
+"""One instance of a component in a store of its own, and the calls that are made in it, one after the other.
 
 Owns all C memory of a fiber. The order matters: a future must not be polled once it is done, and must be deleted before
 its store; either mistake ends the process.
@@ -36,36 +36,25 @@ class Ended:
 
 
 class Instance:
-    """A component's instance, from the arguments of its call to its result.
+    """A component's instance, from the arguments of its first call to the result of its last.
 
     Args:
         linked: the component.
-        export: the function to call.
+        export: the function to call first.
         args: its arguments, lowered at once. Raises `TypeError` or `LoweringError` if they do not fit.
     """
 
     def __init__(self, linked: LinkedComponent, export: str, args: tuple[Any, ...]) -> None:
         self._linked = linked
-        self._export = linked.export(export)
         self.context = 0  # of the store: by this, callbacks find the fiber
         self._store: Pointer = None
         self._future: Pointer = None
-        self._is_calling = False  # the future is the call; before that, the instantiation
+        self._is_calling = False  # the future is a call; before that, the instantiation
         self._error = ffi.new("uintptr_t *")
         self._instance = ffi.new("instance_t *")
         self._function = ffi.new("func_t *")
         self._result = ffi.new("uint64_t[]", VALUE_WORDS)
-        self._num_args = len(args)
-        self._args = ffi.new("uint64_t[]", VALUE_WORDS * max(1, len(args)))  # Wasmtime reads them when the call begins
-        lowers = self._export.lowers
-        if len(args) != len(lowers):
-            raise TypeError(f"{export} takes {len(lowers)} arguments, got {len(args)}")
-        try:
-            for i, (lower, value) in enumerate(zip(lowers, args, strict=True)):
-                lower(self._args, VALUE_WORDS * i, value, 0)
-        except BaseException:
-            self._free_args()
-            raise
+        self._take_args(export, args)
 
     @property
     def is_open(self) -> bool:
@@ -104,14 +93,32 @@ class Instance:
             is_done = lib.wasmtime_call_future_poll(self._future)
         return is_done
 
+    @property
+    def has_returned(self) -> bool:
+        """Whether a call that has ended has a result, and the instance can be called again."""
+        return self._is_calling and not self._error[0]
+
+    def end_call(self) -> Any:
+        """The result of a call that has returned, lifted; another call can be made then."""
+        lib.wasmtime_call_future_delete(self._future)
+        self._future = None
+        self._free_args()
+        return None if self._export.lift is None else self._take_result()
+
+    def call_again(self, export: str, args: tuple[Any, ...]) -> None:
+        """Begin another call, which the next poll runs. Raises as the constructor, and then another can be made."""
+        self._take_args(export, args)
+        self._call_export()
+
     def close(self) -> Ended:
         """Read how it ended, and free everything."""
         trap, result = None, None
-        lib.wasmtime_call_future_delete(self._future)
-        if self._error[0]:
-            trap = take_error(self._error[0])
-        elif self._export.lift is not None:
-            result = self._take_result()
+        if self._future is not None:
+            lib.wasmtime_call_future_delete(self._future)
+            if self._error[0]:
+                trap = take_error(self._error[0])
+            elif self._export.lift is not None:
+                result = self._take_result()
         before = writable_bytes() if trap else 0
         lib.wasmtime_store_delete(self._store)
         memory_bytes = guest_bytes(before, writable_bytes()) if trap else None
@@ -124,9 +131,25 @@ class Instance:
         """Free an instance that was never opened."""
         self._free_args()
 
+    def _take_args(self, export: str, args: tuple[Any, ...]) -> None:
+        """Lower the arguments of a call."""
+        self._export = self._linked.export(export)
+        lowers = self._export.lowers
+        if len(args) != len(lowers):
+            raise TypeError(f"{export} takes {len(lowers)} arguments, got {len(args)}")
+        self._args = ffi.new("uint64_t[]", VALUE_WORDS * max(1, len(args)))  # Wasmtime reads them when the call begins
+        self._num_args = len(args)
+        try:
+            for i, (lower, value) in enumerate(zip(lowers, args, strict=True)):
+                lower(self._args, VALUE_WORDS * i, value, 0)
+        except BaseException:
+            self._free_args()
+            raise
+
     def _call_export(self) -> None:
-        """Replace the future of the instantiation by that of the call."""
-        lib.wasmtime_call_future_delete(self._future)
+        """Make the future of the call, in place of that of the instantiation."""
+        if self._future is not None:
+            lib.wasmtime_call_future_delete(self._future)
         self._is_calling = True
         export = self._export
         if not lib.wasmtime_component_instance_get_func(self._instance, self.context, export.index, self._function):

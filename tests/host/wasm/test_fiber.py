@@ -506,3 +506,86 @@ def test_nothing_is_left_after_many_runs(guests: Guests, ops_text: str) -> None:
     assert guests.executor.num_fibers == 0
     assert guests.call(lambda: guests.executor.num_timers) == 0
     assert process.memory_info().rss - before < 20 << 20
+
+
+def launch_again_and_again(guests: Guests, ops_text: str, calls: list[tuple[str, int]]) -> tuple[Launched, list[Any]]:
+    """A fiber that makes the calls one after the other, and then stays; and the results so far."""
+    results: list[Any] = []
+    launched = guests.not_launched()
+
+    def on_return(result: Any) -> None:
+        results.append(result)
+        if len(results) < len(calls):
+            launched.fiber.call(*calls[len(results)])
+
+    def start() -> None:
+        linked = guests.link(ops_text, ops(later=resume_soon))
+        launched.fiber = Fiber(guests.executor, linked, on_end=launched.on_end, on_return=on_return)
+        launched.fiber.start(*calls[0])
+
+    guests.call(start)
+    return launched, results
+
+
+def test_several_calls_in_one_instance(guests: Guests, ops_text: str) -> None:
+    """Each call has its own arguments and result, suspended or not; the instance stays until the fiber is ended."""
+    calls = [("sum-now", 10), ("sum-later", 5), ("sum-now", 3)] * 40
+    launched, results = launch_again_and_again(guests, ops_text, calls)
+    while guests.call(lambda: len(results)) < len(calls):
+        time.sleep(0.001)
+    wait_for_status(launched, Status.RETURNED)
+    assert not launched.has_ended
+    assert launched.fiber.num_host_calls == 18 * 40
+
+    end(guests, launched, RunCancelledError("enough"))
+
+    assert isinstance(launched.outcome(), RunCancelledError)
+    assert results == [45, 10, 3] * 40
+    assert launched.num_ends == 1
+
+
+def test_a_trap_in_a_later_call(guests: Guests, ops_text: str) -> None:
+    """It ends the fiber, which cannot be called any more."""
+    launched, results = launch_again_and_again(guests, ops_text, [("sum-now", 3), ("trap",)])  # type: ignore[list-item]
+
+    assert isinstance(launched.outcome(), GuestTrapError)
+    assert results == [3]
+    guests.call(lambda: launched.fiber.call("sum-now", 1))
+    assert launched.fiber.is_ended
+
+
+def test_a_later_call_is_killed_in_its_loop(guests: Guests, ops_text: str) -> None:
+    """Ending a fiber stops a later call as it does the first."""
+    launched, _ = launch_again_and_again(guests, ops_text, [("sum-now", 3), ("spin",)])  # type: ignore[list-item]
+    while launched.fiber.cpu_ns < 2 * MS:
+        time.sleep(0.001)
+
+    end(guests, launched, RunCancelledError("enough"))
+
+    assert isinstance(launched.outcome(), RunCancelledError)
+
+
+def test_wrong_arguments_of_a_later_call(guests: Guests, ops_text: str) -> None:
+    """They are an error of the caller, and the instance can be called again."""
+    launched, results = launch_again_and_again(guests, ops_text, [("sum-now", 3)])
+    wait_for_status(launched, Status.RETURNED)
+
+    for args in (("sum-now",), ("sum-now", "x"), ("nothing", 1)):
+        with pytest.raises((TypeError, InvalidComponentError)):
+            guests.call(lambda args=args: launched.fiber.call(*args))  # type: ignore[misc]
+    guests.call(lambda: launched.fiber.call("sum-now", 4))
+    wait_for_status(launched, Status.RETURNED)
+    while len(results) < 2:
+        time.sleep(0.001)
+    end(guests, launched, RunCancelledError("enough"))
+
+    assert results == [3, 6]
+
+
+def test_a_fault_of_who_takes_the_result(guests: Guests, ops_text: str) -> None:
+    """It ends the fiber as an internal error."""
+    launched = guests.launch(guests.link(ops_text, ops()), "sum-now", 3, on_return=lambda _result: 1 / 0)
+
+    outcome = launched.outcome()
+    assert isinstance(outcome, RunError)
+    assert outcome.code == "internal"
