@@ -24,7 +24,7 @@ class Import:
 _ERROR = """
         (type $c (enum "invalid-argument" "not-found" "already-exists" "permission-denied" "quota-exceeded"
           "kv-exhausted" "context-overflow" "deadline-exceeded" "cancelled" "unsupported" "unavailable" "internal"
-          "deadlock"))
+          "deadlock" "program-failed"))
         (export "error-code" (type $code (eq $c)))
         (type $e (record (field "code" $code) (field "message" string) (field "hint" string)))
         (export "error" (type $error (eq $e)))"""
@@ -76,7 +76,8 @@ _INTERFACES = {
           (field "bias" (list (tuple u32 f32))) (field "boosts" (list (tuple u32 f32)))
           (field "temperature" (option f32)) (field "splices" (list $splice))))
         (export "answer" (type $answer (eq $a)))
-        (type $r (enum "eos" "stop-token" "stop-string" "length" "complete" "cancelled"))
+        (type $r (enum "eos" "stop-token" "stop-string" "length" "complete" "cancelled" "stopped"
+          "deadlock"))
         (export "finish-reason" (type $reason (eq $r)))
         (type $u (record (field "prompt-tokens" u32) (field "cached-tokens" u32)
           (field "generated-tokens" u32) (field "forced-tokens" u32)

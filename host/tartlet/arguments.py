@@ -133,3 +133,15 @@ def _is_unicode(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def checked_programs(programs: Mapping[str, str | Path | bytes] | None) -> dict[str, str | Path | bytes]:
+    """The programs by name. Refuses what is no mapping, and names that nobody could ask for."""
+    if programs is None:
+        return {}
+    if not isinstance(programs, Mapping):
+        raise ConfigError(f"programs must be a mapping of names to programs, got {programs!r}")
+    for name in programs:
+        if not _is_unicode(name) or not name or name.startswith("@"):
+            raise ConfigError(f"a program is named `name` or `name@version`, not {name!r}")
+    return dict(programs)

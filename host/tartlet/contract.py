@@ -11,6 +11,7 @@ from wasmtime.component import Component
 
 from tartlet.errors import InvalidComponentError
 from tartlet.wasm.component_check import check_component
+from tartlet.wasm.component_reader import read_externs
 from tartlet.wasm.signatures import exported_signatures, imported_signatures
 from tartlet.wasm.wasm_engine import WasmEngine
 from tartlet.wit_parser import Function, Interface, Package, TypeUse, World, parse
@@ -39,7 +40,7 @@ class Contract:
         """Give the signatures of the functions that components of a world must export."""
         definition = self.worlds[world]
         included = {name: text for other in definition.includes for name, text in self.exports(other).items()}
-        nowhere = Interface(world, "")
+        nowhere = Interface(world, "", uses=definition.uses)
         return included | {name: self._signature(nowhere, function) for name, function in definition.exports.items()}
 
     def signatures(self, interface: str) -> dict[str, str]:
@@ -51,6 +52,15 @@ class Contract:
         """Refuse, before compiling, bytes that are no component of a world. Raises `InvalidComponentError`."""
         offered = [self.full_name(interface) for interface in self.imports(world)]
         check_component(data, offered, list(self.exports(world)))
+
+    def world_of(self, data: bytes) -> str:
+        """Tell which world the bytes of a program seem to be of: `controller` or `inferlet`.
+
+        Raises `InvalidComponentError` for what is no component.
+        """
+        exported = {extern.name for extern in read_externs(data)[1]}
+        is_controller = "run" not in exported and not exported.isdisjoint(self.exports("controller"))
+        return "controller" if is_controller else "inferlet"
 
     def check_types(self, wasm_engine: WasmEngine, component: Component, world: str = "inferlet") -> None:
         """Refuse, after compiling, a component whose functions have other types than the contract's.

@@ -11,16 +11,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from tartlet import arguments, compose, models, paths
-from tartlet.bindings import PROGRAM_INTERFACES, RUNNER_INTERFACES
-from tartlet.errors import ConfigError
+from tartlet import arguments, compose, control, models, paths
+from tartlet.bindings import (
+    CONTROLLER_INTERFACES,
+    CONTROLLER_RUNNER_INTERFACES,
+    PROGRAM_INTERFACES,
+    RUNNER_INTERFACES,
+)
+from tartlet.errors import ConfigError, ProgramError
 from tartlet.limits import Limits
 from tartlet.progress import Progress, silent
 from tartlet.run import Run
 from tartlet.runtime.channel import Channel, LoopWaker
-from tartlet.runtime.loader import Loader
+from tartlet.runtime.loader import Loader, OfferedInterfaces
 from tartlet.runtime.prefixes import prefix_tokens
 from tartlet.runtime.program import Program
+from tartlet.runtime.program_names import ProgramNames
 from tartlet.runtime.run_state import RunState
 from tartlet.runtime.slow_work import run_to_its_end
 from tartlet.runtime.supervisor import RunCounts, Supervisor
@@ -73,6 +79,8 @@ class Host:
         saved_bytes: What the saved contexts of one tenant may take.
         adapters: Folders of LoRA adapters in the format of PEFT, by the names that programs know them by.
         adapter_bytes: Memory that all adapters together may take.
+        programs: Programs that others can ask for by name, such as controllers: what `load` takes, by `name` or
+            `name@version`. Each is loaded when it is first asked for.
         engine: An engine to use instead of loading a model, such as `tartlet.testing.FakeEngine`. It serves one host at
             a time, and stays the caller's to close.
         limits: What a run may use if its start does not say otherwise.
@@ -94,6 +102,7 @@ class Host:
         saved_bytes: int = 1 << 30,
         adapters: Mapping[str, str | Path] | None = None,
         adapter_bytes: int = 1 << 30,
+        programs: Mapping[str, Loadable] | None = None,
         engine: EngineClient | None = None,
         limits: Limits | None = None,
         spares: int = 2,
@@ -112,6 +121,7 @@ class Host:
             adapters=adapters,
             adapter_bytes=adapter_bytes,
         )
+        self._named = arguments.checked_programs(programs)
         arguments.check_engine(engine)
         arguments.check_count("spares", spares)
         arguments.check_progress(progress)
@@ -123,6 +133,7 @@ class Host:
         self._engine: EngineClient | None = None
         self._supervisor: Supervisor | None = None
         self._loader: Loader | None = None
+        self._names = ProgramNames({}, self._load)
         self._waker: LoopWaker | None = None
 
     async def __aenter__(self) -> Host:
@@ -137,11 +148,16 @@ class Host:
         self._loader = Loader(
             Compiler(wasm_engine, paths.components_folder(), self._progress),
             self._supervisor,
-            program_interfaces={**wasi, **PROGRAM_INTERFACES},
-            runner_interfaces={**wasi, **RUNNER_INTERFACES},
+            interfaces=OfferedInterfaces(
+                {**wasi, **PROGRAM_INTERFACES},
+                {**wasi, **CONTROLLER_INTERFACES},
+                {**wasi, **RUNNER_INTERFACES},
+                {**wasi, **CONTROLLER_RUNNER_INTERFACES},
+            ),
             num_spares=self._num_spares,
             progress=self._progress,
         )
+        self._names = ProgramNames(self._named, self._load)
         self._waker = LoopWaker(asyncio.get_running_loop())
         return self
 
@@ -211,17 +227,36 @@ class Host:
         Raises:
             ConfigError: The input is not JSON, the seed is out of its range, the limits are no `Limits`, or a tenant
                 cannot have that name.
-            ProgramError: As `load`.
+            ProgramError: As `load`; or it is a controller, which runs with `control`.
         """
+        self._open()
+        input_json = arguments.checked_json(input)
+        if not isinstance(program, Program):
+            program = await self.load(program)
+        own, names = program, self._names
+
+        def find_controller(name: str) -> Program:
+            return own if name == own.name and own.controller is not None else names.controller(name)
+
+        return self._start(program, input_json, find_controller, limits, seed, tenant)
+
+    def _start(
+        self,
+        program: Program,
+        input_json: str,
+        find_controller: Callable[[str], Program],
+        limits: Limits | None,
+        seed: int | None,
+        tenant: str,
+    ) -> Run:
         supervisor = self._open()
         assert self._waker is not None
-        input_json = arguments.checked_json(input)
         seed = secrets.randbits(64) if seed is None else arguments.checked_seed(seed)
         limits = self._limits if limits is None else arguments.checked_limits(limits)
         arguments.checked_tenant(tenant)
-        if not isinstance(program, Program):
-            program = await self.load(program)
-            supervisor = self._open()
+        if program.linked is None:
+            hint = "Give it a prompt: `tartlet run --controller FILE --prompt TEXT`, or Host.control."
+            raise ProgramError(f"{program.name} is a controller, which steers generations of others", hint=hint)
         channel = Channel(self._waker)
         state = RunState(
             supervisor.services,
@@ -233,6 +268,7 @@ class Host:
             limits=limits,
             seed=seed,
             program=program.runner_json(input_json),
+            find_controller=find_controller,
             on_finish=supervisor.forget,
         )
         supervisor.start(state, program, input_json)
@@ -249,6 +285,77 @@ class Host:
     ) -> Any:
         """Run a program to its end and give its result: `start` and `result` in one. Cancelled, it cancels the run."""
         run = await self.start(program, input, limits=limits, seed=seed, tenant=tenant)
+        try:
+            return await run.result()
+        finally:
+            run.cancel()
+
+    async def start_control(
+        self,
+        controller: Program | Loadable,
+        prompt: str,
+        config: Any = None,
+        *,
+        chat: bool = False,
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+        limits: Limits | None = None,
+        seed: int | None = None,
+        tenant: str = TENANT,
+    ) -> Run:
+        """Start a generation that a controller steers, as a run of its own.
+
+        Its result is `{"sequences": [...]}`, with the `text`, the number of `tokens` and the `finish_reason` of each.
+        There is one if the controller never forks.
+
+        Args:
+            controller: A controller that `load` gave, or what it takes.
+            prompt: The text to go on from, or what the user says.
+            config: What the controller's `start` is given: anything that JSON can hold.
+            chat: Whether the prompt is a user's message, which the model's chat template writes out.
+            max_tokens: The most tokens for each sequence.
+            temperature: How sampling is done where the controller does not say; 0 takes the most likely token.
+            limits: As for `start`.
+            seed: As for `start`.
+            tenant: As for `start`.
+
+        Raises:
+            ConfigError, ProgramError: As `start`; or it is no controller.
+        """
+        self._open()
+        options = control.control_input(prompt, config, chat=chat, max_tokens=max_tokens, temperature=temperature)
+        if not isinstance(controller, Program):
+            controller = await self.load(controller)
+        names = ProgramNames({control.CONTROLLER: controller}, self._load)
+        names.controller(control.CONTROLLER)
+        program = await self.load(control.SOURCE, name="control")
+        return self._start(program, arguments.checked_json(options), names.controller, limits, seed, tenant)
+
+    async def control(
+        self,
+        controller: Program | Loadable,
+        prompt: str,
+        config: Any = None,
+        *,
+        chat: bool = False,
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+        limits: Limits | None = None,
+        seed: int | None = None,
+        tenant: str = TENANT,
+    ) -> Any:
+        """Let a controller steer a generation to its end, and give its result: `start_control` and `result` in one."""
+        run = await self.start_control(
+            controller,
+            prompt,
+            config,
+            chat=chat,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            limits=limits,
+            seed=seed,
+            tenant=tenant,
+        )
         try:
             return await run.result()
         finally:
@@ -328,6 +435,11 @@ class Host:
         """Let the engine carry out one command on behalf of a tenant."""
         arguments.checked_tenant(tenant)
         return await asyncio.wrap_future(self._open().ask(tenant, self._weights.get(tenant, 1.0), command))
+
+    def _load(self, source: Loadable, name: str) -> Program:
+        """Load a program that has a name. Blocks; on any thread."""
+        assert self._loader is not None
+        return self._loader.load(source, name)
 
     def _open(self) -> Supervisor:
         if self._supervisor is None:

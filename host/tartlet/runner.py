@@ -7,6 +7,7 @@ wheel carries it ready-made.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import tempfile
 from collections.abc import Mapping
@@ -34,6 +35,25 @@ class PythonSource:
     """The name of the module that has the `@inferlet` function."""
     files: Mapping[str, str]
     """Text by path in the program's folder, with `/`."""
+
+    @property
+    def has_controller(self) -> bool:
+        """Whether the main module defines a controller: a class whose base is called `Controller`."""
+        return any(_is_controller(node) for node in self._statements())
+
+    @property
+    def has_inferlet(self) -> bool:
+        """Whether the main module seems to have a function that is marked with `@inferlet`, its own or imported."""
+        is_controller_alone = self.has_controller and not any(_is_inferlet(node) for node in self._statements())
+        return not is_controller_alone
+
+    def _statements(self) -> list[ast.stmt]:
+        """The statements of the main module; none if it cannot be parsed, which the runner tells better."""
+        text = self.files.get(f"{self.main}.py", "")
+        try:
+            return ast.parse(text).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return []
 
 
 def read_source(path: Path) -> PythonSource:
@@ -85,7 +105,8 @@ def build_component(source: Path, output: Path, progress: Progress = silent) -> 
     with tempfile.TemporaryDirectory(prefix="tartlet-build-") as folder:
         content = {"main": program.main, "files": dict(program.files)}
         Path(folder, "tartlet_program.py").write_text(f"PROGRAM = {content!r}\n", encoding="utf-8")
-        recipe = componentize.Recipe("inferlet", "tartlet_runner.built_app", [guest_sources(), Path(folder)])
+        world, app = ("inferlet", "built_app") if program.has_inferlet else ("controller", "built_controller")
+        recipe = componentize.Recipe(world, f"tartlet_runner.{app}", [guest_sources(), Path(folder)])
         componentize.build(recipe, output.absolute(), f"Building {output.name}", progress)
 
 
@@ -111,6 +132,24 @@ def guest_sources() -> Path:
             return folder
     hint = "Install a release of tartlet, or run it from its repository."
     raise BuildError("the sources of the Python guest SDK are not installed", hint=hint)
+
+
+def _is_controller(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ClassDef) and any(_last_name(base) == "Controller" for base in node.bases)
+
+
+def _is_inferlet(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    marks = [mark.func if isinstance(mark, ast.Call) else mark for mark in node.decorator_list]
+    return any(_last_name(mark) == "inferlet" for mark in marks)
+
+
+def _last_name(node: ast.expr) -> str:
+    """`name` of `name` and of `module.name`."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_hidden(name: str) -> bool:

@@ -124,6 +124,7 @@ class Host:
         saved_bytes: int = 1 << 30,
         adapters: Mapping[str, str | Path] | None = None,
         adapter_bytes: int = 1 << 30,
+        programs: Mapping[str, Loadable] | None = None,
         engine: EngineClient | None = None,
         limits: Limits | None = None,
         spares: int = 2,
@@ -141,6 +142,7 @@ class Host:
             saved_bytes=saved_bytes,
             adapters=adapters,
             adapter_bytes=adapter_bytes,
+            programs=programs,
             engine=engine,
             limits=limits,
             spares=spares,
@@ -200,6 +202,63 @@ class Host:
     ) -> Any:
         """Run a program to its end and gives its result; see `tartlet.Host.run`."""
         return self._thread.call(self._host.run(program, input, limits=limits, seed=seed, tenant=tenant))
+
+    def start_control(
+        self,
+        controller: Program | Loadable,
+        prompt: str,
+        config: Any = None,
+        *,
+        chat: bool = False,
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+        limits: Limits | None = None,
+        seed: int | None = None,
+        tenant: str = TENANT,
+    ) -> Run:
+        """Start a generation that a controller steers; see `tartlet.Host.start_control`."""
+        run = self._thread.call(
+            self._host.start_control(
+                controller,
+                prompt,
+                config,
+                chat=chat,
+                max_tokens=max_tokens,
+                temperature=temperature,
+                limits=limits,
+                seed=seed,
+                tenant=tenant,
+            )
+        )
+        return Run(run, self._thread)
+
+    def control(
+        self,
+        controller: Program | Loadable,
+        prompt: str,
+        config: Any = None,
+        *,
+        chat: bool = False,
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+        limits: Limits | None = None,
+        seed: int | None = None,
+        tenant: str = TENANT,
+    ) -> Any:
+        """Let a controller steer a generation to its end, and give its result; see `tartlet.Host.control`."""
+        return self._thread.call(
+            self._host.control(
+                controller,
+                prompt,
+                config,
+                chat=chat,
+                max_tokens=max_tokens,
+                temperature=temperature,
+                limits=limits,
+                seed=seed,
+                tenant=tenant,
+            )
+        )
 
     def set_tenant(self, tenant: str, *, weight: float) -> None:
         """Set a tenant's weight; see `tartlet.Host.set_tenant`."""

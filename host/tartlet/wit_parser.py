@@ -67,13 +67,14 @@ class Interface:
 
 @dataclass(slots=True)
 class World:
-    """A world: interfaces imported, functions exported, worlds included."""
+    """A world: interfaces imported, functions exported, worlds included, types used (local name -> interface, name)."""
 
     name: str
     docs: str
     imports: list[str] = field(default_factory=list)
     exports: dict[str, Function] = field(default_factory=dict)
     includes: list[str] = field(default_factory=list)
+    uses: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -183,13 +184,13 @@ class _Parser:
                 interface.functions[word] = self._function(word, docs)
         return interface
 
-    def _use(self, interface: Interface) -> None:
+    def _use(self, user: Interface | World) -> None:
         source = self._take()
         self._expect(".")
         self._expect("{")
         while not self._skip("}"):
             name = self._take()
-            interface.uses[self._take() if self._skip("as") else name] = (source, name)
+            user.uses[self._take() if self._skip("as") else name] = (source, name)
             self._skip(",")
         self._expect(";")
 
@@ -266,6 +267,8 @@ class _Parser:
             if word == "import":
                 world.imports.append(self._take())
                 self._expect(";")
+            elif word == "use":
+                self._use(world)
             elif word == "include":
                 world.includes.append(self._take())
                 self._expect(";")
@@ -274,5 +277,5 @@ class _Parser:
                 self._expect(":")
                 world.exports[name] = self._function(name, docs)
             else:
-                raise self._error("import, export or include")
+                raise self._error("import, use, export or include")
         return world

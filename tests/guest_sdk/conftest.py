@@ -91,3 +91,11 @@ def sandbox() -> Iterator[Sandbox]:
         yield Sandbox(host)
     engine.check_integrity()
     engine.close()
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Iterator[Callable[..., Any]]:
+    """Runs programs on the tiny model, whose texts mean nothing."""
+    with sync.Host("tiny", threads=1, kv_pages=256) as host:
+        yield lambda program, input=None: host.run(IMPORTS + program, input)
+        assert host.stats().engine.pages_held == 0

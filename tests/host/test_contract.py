@@ -112,9 +112,11 @@ def test_interfaces_of_worlds() -> None:
     """A world has what it includes, and its own."""
     inferlet, runner = contract().imports("inferlet"), contract().imports("runner")
 
-    assert runner == [*inferlet, "source"]
+    assert runner == [*inferlet, "steering", "source"]
+    assert set(contract().imports("controller")) < set(runner)
     assert contract().exports("inferlet") == {"run": "func(input: string) -> result<string, string>"}
-    assert list(contract().exports("runner")) == ["run", "compile"]
+    assert list(contract().exports("runner")) == ["run", "start", "step", "compile"]
+    assert contract().exports("controller")["step"].startswith("func(outcomes: list<record{sequence: u32, ")
 
 
 def test_files_of_different_packages() -> None:

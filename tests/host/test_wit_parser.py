@@ -41,6 +41,7 @@ world small {
 }
 
 world large {
+  use things.{point};
   include small;
   import other;
 }
@@ -91,6 +92,7 @@ def test_worlds() -> None:
     assert worlds["small"].exports["run"].docs == "Runs."
     assert worlds["small"].exports["run"].result == TypeUse("result")
     assert worlds["large"].includes == ["small"]
+    assert worlds["large"].uses == {"point": ("things", "point")}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_worlds() -> None:
         ("package a:b@1.0.0;\ninterface x {\n  f: u32;\n}", "line 3: expected func, found 'u32'"),
         ("package a:b@1.0.0;\ninterface x {", "line 2: expected a word, found 'end of the file'"),
         ("package a:b@1.0.0;\n$", "line 2: unexpected '[$]'"),
-        ("package a:b@1.0.0;\nworld w { other x; }", "line 2: expected import, export or include"),
+        ("package a:b@1.0.0;\nworld w { other x; }", "line 2: expected import, use, export or include"),
     ],
 )
 def test_errors_name_the_line(text: str, message: str) -> None:

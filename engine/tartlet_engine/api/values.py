@@ -23,6 +23,7 @@ class ErrorCode(StrEnum):
     UNAVAILABLE = "unavailable"
     INTERNAL = "internal"
     DEADLOCK = "deadlock"
+    PROGRAM_FAILED = "program-failed"
 
 
 class FinishReason(StrEnum):
@@ -34,6 +35,8 @@ class FinishReason(StrEnum):
     LENGTH = "length"
     COMPLETE = "complete"
     CANCELLED = "cancelled"
+    STOPPED = "stopped"
+    DEADLOCK = "deadlock"
 
 
 class ConstraintKind(StrEnum):

@@ -12,14 +12,7 @@ from componentize_py_types import Err
 from tartlet_program import PROGRAM  # type: ignore[import-not-found]
 
 from tartlet_runner import importer, program, snapshot, tracebacks
-
-
-class NotCompiled(Exception):
-    """The build looks for the text between the two marks."""
-
-    def __str__(self) -> str:
-        return f"tartlet-build-error:\n{self.args[0]}\ntartlet-build-error-end"
-
+from tartlet_runner.build_error import NotCompiled
 
 try:
     FILES = importer.compile_files(PROGRAM["files"])
@@ -40,4 +33,4 @@ class WitWorld(wit_world.WitWorld):
             raise Err(f"{type(error).__name__}: {error}") from None
 
 
-snapshot.prepare()
+snapshot.prepare(snapshot.warm_up_inferlet)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tartlet_sdk import wit
+from tartlet_sdk.errors import OutsideSandbox
 
 TEXT = "some text"
 
@@ -396,6 +397,7 @@ REPLACED: dict[str, dict[str, Any]] = {
         "poll": lambda events, timeout_ns: events,
         "outcome": lambda event: None,
         "drop_event": lambda event: None,
+        "timer": lambda delay_ns: next(EVENTS),
     },
     "generation": {"generate": lambda context, sampling, stop, options: Generation(context)},
     "stepping": {"start": lambda context, sampling, stop, options: Steps(context)},
@@ -418,7 +420,10 @@ def installed() -> Iterator[None]:
     """Replace the host's functions and resources until the end of the block."""
     kept = []
     for interface, replacements in REPLACED.items():
-        module = getattr(wit, interface)
+        try:
+            module = getattr(wit, interface)
+        except OutsideSandbox:  # the component's world does not have it
+            continue
         for name, replacement in replacements.items():
             kept.append((module, name, getattr(module, name)))
             setattr(module, name, replacement)

@@ -15,6 +15,8 @@ async def three_names(thing: str = "bakery") -> list[str]:
 from tartlet_sdk import run, variables
 from tartlet_sdk.constraint import Constraint
 from tartlet_sdk.context import Context, SavedContext
+from tartlet_sdk.controlled import ControlledGeneration
+from tartlet_sdk.controller import Branch, Controller, Sequence, StepInfo, Wait
 from tartlet_sdk.draft import Chunk, Draft, TokenLogprob, TokenLogprobs, Usage
 from tartlet_sdk.entry import inferlet, parameters
 from tartlet_sdk.errors import (
@@ -32,6 +34,7 @@ from tartlet_sdk.errors import (
     OutsideSandbox,
     PermissionDenied,
     ProgramError,
+    ProgramFailed,
     QuotaExceeded,
     ResultError,
     TartletError,
@@ -55,11 +58,14 @@ __all__ = [
     "AlreadyExists",
     "ArgumentError",
     "Ask",
+    "Branch",
     "Cancelled",
     "Chunk",
     "Constraint",
     "Context",
     "ContextOverflow",
+    "ControlledGeneration",
+    "Controller",
     "DeadlineExceeded",
     "Deadlock",
     "Draft",
@@ -78,6 +84,7 @@ __all__ = [
     "Pass",
     "PermissionDenied",
     "ProgramError",
+    "ProgramFailed",
     "QuotaExceeded",
     "ResultError",
     "Row",
@@ -85,8 +92,10 @@ __all__ = [
     "RunLimit",
     "Sampler",
     "SavedContext",
+    "Sequence",
     "Speculation",
     "Splice",
+    "StepInfo",
     "Steps",
     "StopCondition",
     "TartletError",
@@ -95,6 +104,7 @@ __all__ = [
     "Unavailable",
     "Unsupported",
     "Usage",
+    "Wait",
     "ends_with_any",
     "ignore_eos",
     "inferlet",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from array import array
 from collections.abc import Iterable
@@ -22,6 +23,14 @@ def text(value: object, name: str, call: str) -> str:
             bad = f"U+{ord(value[error.start]):04X} at character {error.start}"
             raise InvalidArgument(f"{name} cannot be encoded as UTF-8: lone surrogate {bad}", call=call) from None
     return value
+
+
+def json_text(value: object, name: str, call: str) -> str:
+    """`value` as JSON text."""
+    try:
+        return text(json.dumps(value), name, call)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgument(f"{name} cannot be written as JSON: {error}", call=call) from None
 
 
 def tokens(values: Iterable[int], name: str, call: str) -> list[int]:

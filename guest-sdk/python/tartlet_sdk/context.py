@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tartlet_sdk import checks, event_loop, scoring, verification, wit
 from tartlet_sdk.constraint import Constraint, constraint_of
+from tartlet_sdk.controlled import ControlledGeneration
 from tartlet_sdk.draft import TokenLogprob
 from tartlet_sdk.errors import InvalidArgument
 from tartlet_sdk.forward import Ask, Pass, Row, compute
@@ -241,6 +242,8 @@ class Context:
         speculation: Speculation | None = None,
         constraint: Constraint | None = None,
         mask: Mask | None = None,
+        controller: str | None = None,
+        config: Any = None,
     ) -> Generation:
         """Generate text at the end of the context, under one constraint or none.
 
@@ -264,12 +267,17 @@ class Context:
             speculation: Guess the next tokens, so that several come of one step. What is generated stays the same.
             constraint: Write what a `Constraint` allows, which can be put together of several.
             mask: Sample only tokens of this set, besides what the constraint allows.
+            controller: The name of a program that steers the generation token by token, and may replace the context's
+                tokens. The host must know it, as `name` or `name@version`; or it is this very program's.
+            config: What the controller is given, as JSON.
 
         Raises:
             InvalidArgument: An argument is out of its range. When it starts: the constraint has an error.
             QuotaExceeded: When it starts: compiling the constraint takes too much.
             Unavailable: When it starts: another generation runs on this context.
             ContextOverflow, KvExhausted: When it starts or later: there is no room.
+            NotFound: When it starts: the host knows no such controller.
+            ProgramFailed, DeadlineExceeded: The controller failed, or was late for good; with what it logged last.
         """
         sampler, stop = _sampler_and_stop(sampler, stop, max_tokens, "Context.generate")
         if logprobs is not None:
@@ -291,8 +299,24 @@ class Context:
             constraint=constraint,
         )
         mask_id(mask, "Context.generate")
-        return Generation(
-            self, sampler, stop, logprobs, chunk_interval, constraint=constraint, mask=mask, speculation=speculation
+        sampler = sampler or Sampler.greedy()
+        if controller is None:
+            return Generation(
+                self, sampler, stop, logprobs, chunk_interval, constraint=constraint, mask=mask, speculation=speculation
+            )
+        checks.text(controller, "controller", "Context.generate")
+        if speculation is not None:
+            raise InvalidArgument("a generation with a controller does not speculate", call="Context.generate")
+        return ControlledGeneration(
+            self,
+            sampler,
+            stop,
+            logprobs,
+            chunk_interval,
+            constraint=constraint,
+            mask=mask,
+            controller=controller,
+            config=checks.json_text(config, "config", "Context.generate"),
         )
 
     async def forward(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wit_world.imports import generation as wit_generation
+    from wit_world.imports import steering as wit_steering
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,9 @@ class TokenLogprobs:
     """The most likely tokens, most likely first."""
 
     @classmethod
-    def of(cls, position: wit_generation.PositionLogProbabilities) -> TokenLogprobs:
+    def of(
+        cls, position: wit_generation.PositionLogProbabilities | wit_steering.SampledLogProbabilities
+    ) -> TokenLogprobs:
         """From the contract's record."""
         chosen, *top = (TokenLogprob(each.token, each.log_probability) for each in (position.chosen, *position.top))
         return cls(chosen, tuple(top))
@@ -85,6 +88,11 @@ class Chunk:
     """The tokens sampled or forced, eos tokens included."""
     logprobs: tuple[TokenLogprobs, ...] = ()
     """One for each token, if asked for."""
+    sequence: int = 0
+    """With a controller that forks: whose it is. 0 is the context's own; the first chunk of another begins with all
+    that was generated before it forked."""
+    backtrack: int = 0
+    """With a controller: characters that are taken back of the sequence's text so far, before `text`."""
 
     def __str__(self) -> str:
         return self.text
@@ -99,8 +107,8 @@ class Draft:
     tokens: tuple[int, ...]
     """The tokens sampled or forced, eos tokens included."""
     finish_reason: str
-    """Why it ended: `eos`, `stop-token`, `stop-string`, `length`, `complete` (its constraint allows nothing more) or
-    `cancelled`."""
+    """Why it ended: `eos`, `stop-token`, `stop-string`, `length`, `complete` (its constraint allows nothing more),
+    `stopped` (by its controller), `deadlock` (the controller waited for what nobody is left to do) or `cancelled`."""
     stop_string: str | None
     """What stopped it, when that was a string."""
     usage: Usage
@@ -110,6 +118,9 @@ class Draft:
     value: Any = None
     """Under a constraint: what the text stands for, such as an instance of the class that `json_schema` was given, or
     the text itself. None without one, and if something else ended it before the text was whole."""
+
+    sequences: tuple[Draft, ...] = ()
+    """With a controller: this one, and those of the sequences that it has forked."""
 
     def __str__(self) -> str:
         return self.text

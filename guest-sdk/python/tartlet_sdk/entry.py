@@ -46,7 +46,8 @@ def find_entry(module: ModuleType) -> FunctionType:
     marked = [value for value in vars(module).values() if isinstance(value, FunctionType) and hasattr(value, MARK)]
     own = [function for function in marked if function.__module__ == module.__name__] or marked
     if not own:
-        raise ProgramError(f"no function in {module.__name__}.py is marked with @inferlet", hint="Mark the one to run.")
+        hint = "Mark the one to run. A Controller is run with `tartlet run --controller`."
+        raise ProgramError(f"no function in {module.__name__}.py is marked with @inferlet", hint=hint)
     if len(own) > 1:
         names = ", ".join(function.__name__ for function in own)
         raise ProgramError(f"{module.__name__}.py marks several functions with @inferlet: {names}", hint="Mark one.")

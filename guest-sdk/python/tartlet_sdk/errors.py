@@ -9,6 +9,7 @@ TartletError            code, message, hint, call
 ├── DeadlineExceeded    it took longer than allowed (also a TimeoutError)
 ├── Cancelled           it was cancelled
 ├── Deadlock            everything in the run waits, and nothing is left that could wake one of its tasks
+├── ProgramFailed       another program that this one relies on failed, such as a controller
 ├── NotAwaited          a generation was asked for what only its draft has (also an AttributeError)
 ├── ProgramError        the program cannot be run as an inferlet
 │   └── ResultError     the inferlet's result is no JSON
@@ -118,6 +119,12 @@ class Deadlock(TartletError):
     code = "deadlock"
 
 
+class ProgramFailed(TartletError):
+    """Another program that this one relies on failed, such as a controller: the message has its text and its log."""
+
+    code = "program-failed"
+
+
 class ArgumentError(InvalidArgument):
     """The run's input does not fit the inferlet's parameters."""
 
@@ -160,5 +167,6 @@ BY_CODE: dict[str, type[TartletError]] = {
         Unavailable,
         Internal,
         Deadlock,
+        ProgramFailed,
     )
 }

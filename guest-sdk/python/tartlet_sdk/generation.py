@@ -50,13 +50,15 @@ class Generation(Coroutine[Any, Any, Draft], AsyncIterator[Chunk]):
         constraint: Constraint | None = None,
         speculation: Speculation | None = None,
         mask: Mask | None = None,
+        depth: int = 2,
     ) -> None:
+        """Remember where the author made it, so many frames up."""
         self._context = context
         self._sampler = sampler
         self._stop = stop
         self._logprobs = logprobs
         self._interval_ns = int(chunk_interval * 1e9)
-        caller = sys._getframe(2)  # of Context.generate
+        caller = sys._getframe(depth)  # of Context.generate
         self._made_at = caller.f_code.co_filename, caller.f_lineno
         self._handle: wit_generation.Generation | None = None
         self._ready: int = 0  # the handle's event

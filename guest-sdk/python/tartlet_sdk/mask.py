@@ -30,6 +30,10 @@ class Mask:
     def __init__(self, handle: wit_constraints.Mask) -> None:
         self.handle = handle
 
+    def __deepcopy__(self, _: object) -> Mask:
+        """Itself: nothing changes it, so that forks of a controller share it."""
+        return self
+
     @classmethod
     def of(cls, tokens: Iterable[int], model: Model | None = None) -> Mask:
         """Make a mask of some tokens, by default of the host's default model's."""

@@ -43,6 +43,10 @@ class Model:
     def __init__(self, handle: wit_models.Model) -> None:
         self._handle = handle
 
+    def __deepcopy__(self, _: object) -> Model:
+        """Itself: it never changes, so that forks of a controller share it."""
+        return self
+
     @classmethod
     def default(cls) -> Model:
         """Open the host's default model."""

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from componentize_py_types import Err as Err
     from wit_world.imports import constraints as constraints
     from wit_world.imports import contexts as contexts
+    from wit_world.imports import controllers as controllers
     from wit_world.imports import events as events
     from wit_world.imports import forward as forward
     from wit_world.imports import generation as generation
     from wit_world.imports import log as log
     from wit_world.imports import models as models
     from wit_world.imports import runs as runs
+    from wit_world.imports import steering as steering
     from wit_world.imports import stepping as stepping
     from wit_world.imports import store as store
     from wit_world.imports import types as types
@@ -29,12 +31,14 @@ INTERFACES = frozenset(
     {
         "constraints",
         "contexts",
+        "controllers",
         "events",
         "forward",
         "generation",
         "log",
         "models",
         "runs",
+        "steering",
         "stepping",
         "store",
         "types",

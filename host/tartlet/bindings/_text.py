@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from tartlet.runtime.guest_state import GuestState
 from tartlet.runtime.refusal import invalid_argument, refusing_value_errors
-from tartlet.runtime.run_state import RunState
 
 T = TypeVar("T")
 
@@ -16,7 +16,7 @@ MAX_SIZE = 8 * 1024 * 1024
 """Characters or tokens; no context is that long."""
 
 
-def process_text(run: RunState, size: int, work: Callable[[], T], then: Callable[[T], object]) -> object:
+def process_text(run: GuestState, size: int, work: Callable[[], T], then: Callable[[T], object]) -> object:
     """Do `work` on `size` characters or tokens, here or on a worker thread, and return `then(its result)`.
 
     A `ValueError` of `work` becomes a refusal, and so does a size that is out of all proportion.

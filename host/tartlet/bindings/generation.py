@@ -11,10 +11,9 @@ from tartlet.runtime.constraint import ConstraintState
 from tartlet.runtime.context import ContextState
 from tartlet.runtime.generation import GenerationState, UnreadChunk
 from tartlet.runtime.mask import MaskState
-from tartlet.runtime.refusal import invalid_argument, refusal
 from tartlet.runtime.run_state import RunFiber
 from tartlet.wasm.host_function import HostFunction
-from tartlet_engine.api import ErrorCode, Finished, PositionLogprobs, TokenLogprob
+from tartlet_engine.api import Finished, PositionLogprobs, TokenLogprob
 
 
 def generate(
@@ -38,7 +37,7 @@ def generate(
     def start() -> int:
         if context.chat.state.needs_cue:
             context.cue()
-        _check_length(context)
+        context.check_generation()
         interval_ns = options["chunk-interval-ns"] if options["streaming"] else None
         generation = GenerationState(
             context,
@@ -82,18 +81,6 @@ def cancel(fiber: RunFiber, number: int) -> None:
 def drop_generation(fiber: RunFiber, number: int) -> None:
     """Free a generation, and cancel it."""
     fiber.state.handles.remove(number, GenerationState).drop()
-
-
-def _check_length(context: ContextState) -> None:
-    if not context.length:
-        raise invalid_argument("the context is empty", "Fill it before generating.")
-    if context.num_positions >= context.model.info.context_len:
-        raise refusal(
-            ErrorCode.CONTEXT_OVERFLOW,
-            f"the context is full: it has had {context.num_positions:,} tokens; "
-            f"{context.model.info.name} allows {context.model.info.context_len:,}",
-            "Truncate the context, or begin a new one with a summary.",
-        )
 
 
 def _chunk_record(chunk: UnreadChunk) -> dict[str, object]:

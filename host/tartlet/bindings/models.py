@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tartlet.bindings._text import process_text
+from tartlet.runtime.guest_state import GuestFiber
 from tartlet.runtime.model import ModelHandle, info_record
 from tartlet.runtime.refusal import refusal
-from tartlet.runtime.run_state import RunFiber
 from tartlet.wasm.host_function import HostFunction
 from tartlet_engine.api import ErrorCode
 
 
-def open_model(fiber: RunFiber, name: str | None) -> int:
+def open_model(fiber: GuestFiber, name: str | None) -> int:
     """Open the model of that name, or the default."""
     run = fiber.state
     client = run.link.client
@@ -24,37 +24,37 @@ def open_model(fiber: RunFiber, name: str | None) -> int:
     return run.handles.add(ModelHandle(models[name], client.text(name)))
 
 
-def info(fiber: RunFiber, model: int) -> dict[str, object]:
+def info(fiber: GuestFiber, model: int) -> dict[str, object]:
     """Give the model's facts."""
     return fiber.state.handles.get(model, ModelHandle).record
 
 
-def tokenize(fiber: RunFiber, model: int, text: str) -> object:
+def tokenize(fiber: GuestFiber, model: int, text: str) -> object:
     """Give the token ids of a text."""
     handle = fiber.state.handles.get(model, ModelHandle)
     return process_text(fiber.state, len(text), lambda: handle.text.encode(text), lambda token_ids: token_ids)
 
 
-def detokenize(fiber: RunFiber, model: int, token_ids: list[int]) -> object:
+def detokenize(fiber: GuestFiber, model: int, token_ids: list[int]) -> object:
     """Give the text of token ids."""
     handle = fiber.state.handles.get(model, ModelHandle)
     handle.check_tokens(token_ids)
     return process_text(fiber.state, len(token_ids), lambda: handle.text.decode(token_ids), lambda text: text)
 
 
-def token_bytes(fiber: RunFiber, model: int, token_id: int) -> bytes:
+def token_bytes(fiber: GuestFiber, model: int, token_id: int) -> bytes:
     """Give the bytes of one token."""
     handle = fiber.state.handles.get(model, ModelHandle)
     handle.check_tokens([token_id])
     return handle.text.token_bytes(token_id)
 
 
-def drop_model(fiber: RunFiber, model: int) -> None:
+def drop_model(fiber: GuestFiber, model: int) -> None:
     """Free a model handle."""
     fiber.state.handles.remove(model, ModelHandle)
 
 
-def list_models(fiber: RunFiber) -> list[dict[str, object]]:
+def list_models(fiber: GuestFiber) -> list[dict[str, object]]:
     """Give the facts of every model, the default first."""
     return [info_record(model) for model in fiber.state.link.client.models.values()]
 

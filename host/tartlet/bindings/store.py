@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tartlet.runtime.run_state import RunFiber
+from tartlet.runtime.guest_state import GuestFiber
 from tartlet.runtime.variables import Versioned
 from tartlet.wasm.host_function import HostFunction
 
 
-def get_variable(fiber: RunFiber, name: str) -> dict[str, object] | None:
+def get_variable(fiber: GuestFiber, name: str) -> dict[str, object] | None:
     """Give a variable, if there is one."""
     held = fiber.state.variables.get(name)
     return None if held is None else _record(held)
 
 
-def set_variable(fiber: RunFiber, name: str, value: str) -> int:
+def set_variable(fiber: GuestFiber, name: str, value: str) -> int:
     """Write a variable."""
     return fiber.state.variables.set(name, value)
 
 
-def append_variable(fiber: RunFiber, name: str, value: str) -> int:
+def append_variable(fiber: GuestFiber, name: str, value: str) -> int:
     """Add to the end of a variable."""
     return fiber.state.variables.append(name, value)
 
 
-def compare_and_swap_variable(fiber: RunFiber, name: str, value: str, version: int) -> dict[str, object]:
+def compare_and_swap_variable(fiber: GuestFiber, name: str, value: str, version: int) -> dict[str, object]:
     """Write a variable if it still has that version."""
     swap = fiber.state.variables.compare_and_swap(name, value, version)
     return {"written": swap.is_written, "now": _record(swap.now)}
 
 
-def list_variables(fiber: RunFiber) -> list[dict[str, object]]:
+def list_variables(fiber: GuestFiber) -> list[dict[str, object]]:
     """Give the names and versions of all."""
     return [{"name": name, "version": version} for name, version in fiber.state.variables.versions()]
 
 
-def variable_above(fiber: RunFiber, name: str, version: int) -> int:
+def variable_above(fiber: GuestFiber, name: str, version: int) -> int:
     """Make an event that becomes ready once the version is above that one."""
-    return fiber.state.variables.wait_above(name, version).number
+    return fiber.state.variables.wait_above(fiber.state, name, version).number
 
 
 def _record(held: Versioned) -> dict[str, object]:

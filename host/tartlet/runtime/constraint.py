@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tartlet.runtime.guest_state import GuestState
 from tartlet.runtime.mask import MaskState
 from tartlet.runtime.model import ModelHandle
 from tartlet.runtime.refusal import engine_refusal, invalid_argument, refusal
-from tartlet.runtime.run_state import RunState
 from tartlet_engine.api import (
     Combination,
     CombineConstraints,
@@ -29,7 +29,7 @@ MOST_PARTS = 8
 class ConstraintState:
     """One constraint of a run. Lives on the executor's thread."""
 
-    def __init__(self, run: RunState, model: ModelHandle, make: Callable[[int, int], Command]) -> None:
+    def __init__(self, run: GuestState, model: ModelHandle, make: Callable[[int, int], Command]) -> None:
         """Begin to make it, by the command for the engine's ids of it and of the run.
 
         Raises a refusal if the model has no constraints.
@@ -41,12 +41,15 @@ class ConstraintState:
         self.event = run.events.add()
         self._engine_id = run.link.new_id()
         self._is_compiled = False
+        self._num_holders = 1
+        self._num_users = 0  # generations that have not begun
+        self._is_dropped = False
         self._error: EngineError | None = None
         run.link.register(self._engine_id, self)
         run.submit(make(self._engine_id, run.engine_id))
 
     @classmethod
-    def of_text(cls, run: RunState, model: ModelHandle, kind: ConstraintKind, text: str) -> ConstraintState:
+    def of_text(cls, run: GuestState, model: ModelHandle, kind: ConstraintKind, text: str) -> ConstraintState:
         """Begin to compile a text."""
         return cls(run, model, lambda own_id, run_id: CompileConstraint(own_id, run_id, kind, text))
 
@@ -87,8 +90,15 @@ class ConstraintState:
         self._error = event.error if isinstance(event, Failed) else None
         self.run.events.set_ready(self.event, self._error)
 
+    def hold(self) -> None:
+        """Keep it for one more who drops it."""
+        self._num_holders += 1
+
     def drop(self) -> None:
-        """Free it; generations that follow it go on."""
+        """Free it, once all who hold it have dropped it; generations that follow it go on."""
+        self._num_holders -= 1
+        if self._num_holders:
+            return
         self.run.link.unregister(self._engine_id)
         self.run.events.drop(self.event)
         self.run.submit(FreeConstraint(self._engine_id, self.run.engine_id))

@@ -21,6 +21,7 @@ from tartlet_engine.api import (
 )
 
 if TYPE_CHECKING:
+    from tartlet.runtime.controlled import ControlledGeneration
     from tartlet.runtime.flush import EvictOperation, FlushOperation
     from tartlet.runtime.forward import ForwardPass
     from tartlet.runtime.generation import GenerationState
@@ -41,7 +42,7 @@ class ContextState:
         self.context_id = run.link.new_id()
         self.tokens = array("I")
         self.chat = ChatHistory()
-        self.generation: GenerationState | StepsState | None = None
+        self.generation: GenerationState | StepsState | ControlledGeneration | None = None
         self.flushes: set[FlushOperation] = set()  # under way, evictions included
         self.eviction: EvictOperation | None = None
         self.forward: ForwardPass | None = None  # until it is committed or discarded
@@ -88,6 +89,18 @@ class ContextState:
         return -(-self.length // page_size) - num_inherited
 
     # ---- Operations: each raises the refusal that the program receives ----
+
+    def check_generation(self) -> None:
+        """Raise a refusal if nothing can be generated at its end."""
+        if not self.length:
+            raise invalid_argument("the context is empty", "Fill it before generating.")
+        if self.num_positions >= self.model.info.context_len:
+            raise refusal(
+                ErrorCode.CONTEXT_OVERFLOW,
+                f"the context is full: it has had {self.num_positions:,} tokens; "
+                f"{self.model.info.name} allows {self.model.info.context_len:,}",
+                "Truncate the context, or begin a new one with a summary.",
+            )
 
     def check_usable(self) -> None:
         """Raise the refusal of a context that the engine has given up."""
@@ -148,6 +161,7 @@ class ContextState:
         """A context with the same tokens."""
         child = self.copy()
         self.run.submit(ForkContext(self.context_id, child.context_id, self.length))
+        self.run.counters.forks += 1
         return child
 
     def copy(self) -> ContextState:
@@ -157,7 +171,6 @@ class ContextState:
         child._num_inherited = self.length
         child.chat = self.chat.copy(self.length)
         child._gaps = self._gaps.copy()
-        self.run.counters.forks += 1
         return child
 
     def truncate(self, length: int) -> None:
@@ -178,6 +191,14 @@ class ContextState:
         del self.tokens[length:]
         self.chat.truncate(length)
         self._gaps = [gap for gap in self._gaps if gap[0] < length]
+
+    def replace(self, token_ids: Sequence[int]) -> None:
+        """Make these its tokens. What it begins with already is kept. Raises a refusal if they are too many."""
+        num_kept = 0
+        while num_kept < min(self.length, len(token_ids)) and self.tokens[num_kept] == token_ids[num_kept]:
+            num_kept += 1
+        self.truncate(num_kept)
+        self.append_text(token_ids[num_kept:])
 
     def check_evictable(self, start: int, end: int) -> None:
         """Raise a refusal unless those tokens can be evicted."""

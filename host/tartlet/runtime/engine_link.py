@@ -36,10 +36,10 @@ NEVER = 1 << 64
 
 _TARGET_IDS: dict[type, Callable[[Any], int]] = {
     Chunk: attrgetter("generation_id"),
-    Finished: attrgetter("generation_id"),
-    Forwarded: attrgetter("operation_id"),
     Stepped: attrgetter("generation_id"),
     StepRefused: attrgetter("generation_id"),
+    Finished: attrgetter("generation_id"),
+    Forwarded: attrgetter("operation_id"),
     Done: attrgetter("operation_id"),
     MatcherMoved: attrgetter("matcher_id"),
     Opened: attrgetter("operation_id"),

@@ -69,6 +69,9 @@ class EventTable:
         self._then: Callable[[], object] | None = None  # gives the result of the wait; None: the ready events
         self._timeout: Timer | None = None
         self._timers: dict[int, Timer] = {}
+        self.on_timer: Callable[[], object] = self.wake  # called when a timer has become ready
+        # Whether somebody else in the run will do something, who could end a wait that only the run can end.
+        self.can_others_go_on: Callable[[], bool] = lambda: False
 
     def add(self, own_work: str = "") -> Event:
         """A new pending event; `own_work` is what only the run itself can do to make it ready, if that is so."""
@@ -83,7 +86,7 @@ class EventTable:
         def ring() -> None:
             self._timers.pop(event.number, None)
             self.set_ready(event)
-            self.wake()
+            self.on_timer()
 
         self._timers[event.number] = self._clock.at(time.monotonic_ns() + delay_ns, ring)
         return event
@@ -104,6 +107,7 @@ class EventTable:
     def drop(self, event: Event) -> None:
         """Free an event."""
         self._handles.discard(event.number)
+        event.status = EventStatus.SPENT
         if event.on_drop is not None:
             event.on_drop()
         timer = self._timers.pop(event.number, None)
@@ -120,8 +124,8 @@ class EventTable:
         ready = [event.number for event in events if event.status is EventStatus.READY]
         if ready or timeout_ns == 0:
             return ready
-        if timeout_ns is None and all(event.status is EventStatus.SPENT or event.own_work for event in events):
-            return self._fail_as_deadlock([event for event in events if event.status is EventStatus.PENDING])
+        if timeout_ns is None and _needs_the_run(events) and not self.can_others_go_on():
+            return self._fail_as_deadlock(events)
         self._waiting = events
         if timeout_ns is not None:
             self._timeout = self._clock.at(time.monotonic_ns() + timeout_ns, self._time_out)
@@ -151,8 +155,21 @@ class EventTable:
             self._timeout.cancel()
             self._timeout = None
 
-    def _fail_as_deadlock(self, pending: Sequence[Event]) -> list[int]:
-        """Let each of the events fail, as nobody is left to make it ready; their numbers."""
+    def look_for_deadlock(self) -> None:
+        """End a wait that nobody is left to end: call it when somebody else in the run has ceased to do something."""
+        events = self._waiting
+        if events is None or self._timeout is not None or not _needs_the_run(events) or self.can_others_go_on():
+            return
+        try:
+            numbers = self._fail_as_deadlock(events)
+        except DeadlockError as error:
+            self._end_wait_with(_raiser(error))
+        else:
+            self._end_wait(numbers)
+
+    def _fail_as_deadlock(self, events: Sequence[Event]) -> list[int]:
+        """Let each of the pending events fail, as nobody is left to make it ready; their numbers."""
+        pending = [event for event in events if event.status is EventStatus.PENDING]
         if not pending:
             raise DeadlockError(
                 "the program waits, without a timeout, for nothing that could still happen",
@@ -176,9 +193,23 @@ class EventTable:
         self._end_wait([])
 
     def _end_wait(self, ready: list[int]) -> None:
-        action = self._then
+        self._end_wait_with(self._then or (lambda: ready))
+
+    def _end_wait_with(self, action: Callable[[], object]) -> None:
         self._waiting = self._then = None
         if self._timeout is not None:
             self._timeout.cancel()
             self._timeout = None
-        self._complete(action or (lambda: ready))
+        self._complete(action)
+
+
+def _needs_the_run(events: Sequence[Event]) -> bool:
+    """Whether nothing but the run itself can make one of the events ready."""
+    return all(event.status is EventStatus.SPENT or event.own_work for event in events)
+
+
+def _raiser(error: DeadlockError) -> Callable[[], object]:
+    def fail() -> object:
+        raise error
+
+    return fail

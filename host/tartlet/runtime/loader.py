@@ -34,7 +34,20 @@ class _Runner:
     """The component that runs Python source."""
 
     linked: LinkedComponent
+    controller: LinkedComponent
+    """The same component, with what controllers may do."""
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedInterfaces:
+    """What each kind of component may import, WASI included."""
+
+    of_inferlets: Interfaces
+    of_controllers: Interfaces
+    of_runner: Interfaces
+    of_controller_runner: Interfaces
+    """Of the runner, when it runs a controller."""
 
 
 class Loader:
@@ -43,8 +56,7 @@ class Loader:
     Args:
         compiler: Makes native code of components, and keeps it.
         supervisor: Where the runner compiles source, and where spares are kept.
-        program_interfaces: What programs may import, and WASI.
-        runner_interfaces: What the runner may import.
+        interfaces: What programs may import, and WASI.
         num_spares: Runners to keep parked once the first program of source is loaded.
         progress: Hears of building the runner.
     """
@@ -54,15 +66,13 @@ class Loader:
         compiler: Compiler,
         supervisor: Supervisor,
         *,
-        program_interfaces: Interfaces,
-        runner_interfaces: Interfaces,
+        interfaces: OfferedInterfaces,
         num_spares: int,
         progress: Progress,
     ) -> None:
         self._compiler = compiler
         self._supervisor = supervisor
-        self._program_interfaces = program_interfaces
-        self._runner_interfaces = runner_interfaces
+        self._interfaces = interfaces
         self._num_spares = num_spares
         self._progress = progress
         self._linked: WeakValueDictionary[str, LinkedComponent] = WeakValueDictionary()  # by digest
@@ -84,14 +94,17 @@ class Loader:
 
     def _load_component(self, component: bytes, name: str) -> Program:
         digest = hashlib.sha256(component).hexdigest()
+        world = contract().world_of(component)
         linked = self._linked.get(digest)
         if linked is None:
-            contract().check_component(component)
+            contract().check_component(component, world)
             compiled = self._compiler.compile(component)
-            contract().check_types(self._compiler.wasm_engine, compiled)
-            linked = LinkedComponent(self._compiler.wasm_engine, compiled, self._program_interfaces)
+            contract().check_types(self._compiler.wasm_engine, compiled, world)
+            interfaces = self._interfaces.of_inferlets if world == "inferlet" else self._interfaces.of_controllers
+            linked = LinkedComponent(self._compiler.wasm_engine, compiled, interfaces)
             self._linked[digest] = linked
-        return Program(name, digest, "component", linked)
+        as_inferlet, as_controller = (linked, None) if world == "inferlet" else (None, linked)
+        return Program(name, digest, "component", as_inferlet, as_controller)
 
     def _load_source(self, source: PythonSource, name: str) -> Program:
         runner = self._get_runner()
@@ -101,7 +114,8 @@ class Loader:
         if compiled_json is None:
             compiled_json = self._compile_source(runner.linked, source.main, files_json)
             self._code_cache.put(digest, compiled_json)
-        return Program(name, digest, "source", runner.linked, source.main, compiled_json)
+        controller = runner.controller if source.has_controller else None
+        return Program(name, digest, "source", runner.linked, controller, source.main, compiled_json)
 
     def _compile_source(self, runner: LinkedComponent, main: str, files_json: str) -> str:
         """The files with their code. Raises BuildError with the syntax error."""
@@ -120,8 +134,10 @@ class Loader:
                 path = runner_component(self._progress)
                 component = path.read_bytes()
                 compiled = self._compiler.compile(component)
-                linked = LinkedComponent(self._compiler.wasm_engine, compiled, self._runner_interfaces)
-                self._runner = _Runner(linked, hashlib.sha256(component).hexdigest())
+                engine, interfaces = self._compiler.wasm_engine, self._interfaces
+                linked = LinkedComponent(engine, compiled, interfaces.of_runner)
+                controller = LinkedComponent(engine, compiled, interfaces.of_controller_runner)
+                self._runner = _Runner(linked, controller, hashlib.sha256(component).hexdigest())
                 self._supervisor.keep_spares(linked, self._num_spares)
             return self._runner
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tartlet.runtime.guest_state import GuestState
 from tartlet.runtime.model import ModelHandle
 from tartlet.runtime.refusal import invalid_argument, refusal
-from tartlet.runtime.run_state import RunState
 from tartlet_engine.api import ErrorCode, FreeMask, MakeMask
 
 MOST_MASKS = 1024  # of a run
@@ -21,7 +21,7 @@ class MaskState:
         bits: bit t is that of token t.
     """
 
-    def __init__(self, run: RunState, model: ModelHandle, bits: int) -> None:
+    def __init__(self, run: GuestState, model: ModelHandle, bits: int) -> None:
         """Keep a set of tokens. Raises a refusal if the run has too many."""
         if run.num_masks >= MOST_MASKS:
             raise refusal(
@@ -34,6 +34,7 @@ class MaskState:
         self.model = model
         self.bits = bits
         self._engine_id: int | None = None  # once the engine has it
+        self._num_holders = 1
 
     def engine_id_for(self, model: ModelHandle) -> int:
         """The engine's id, for a generation of that model. Raises a refusal if it is another's."""
@@ -49,8 +50,15 @@ class MaskState:
         if model.info.name != self.model.info.name:
             raise invalid_argument(f"the mask is one of {self.model.info.name}'s tokens, not of {model.info.name}'s")
 
+    def hold(self) -> None:
+        """Keep it for one more who drops it."""
+        self._num_holders += 1
+
     def drop(self) -> None:
-        """Free it; what it is attached to goes on with it."""
+        """Free it, once all who hold it have dropped it; what it is attached to goes on with it."""
+        self._num_holders -= 1
+        if self._num_holders:
+            return
         self.run.num_masks -= 1
         if self._engine_id is not None:
             self.run.submit(FreeMask(self._engine_id, self.run.engine_id))

@@ -20,8 +20,10 @@ class Program:
     digest: str
     """SHA-256, in hexadecimal, of the component, or of the source files and the runner that runs them."""
     kind: Literal["component", "source"]
-    linked: LinkedComponent = field(repr=False)
-    """The component that runs it: its own, or the runner's."""
+    linked: LinkedComponent | None = field(repr=False)
+    """The component that runs it as an inferlet, its own or the runner's; None: it is none."""
+    controller: LinkedComponent | None = field(repr=False)
+    """The component that runs it as a controller; None: it is none."""
     main: str = ""
     """For source: the module that is run."""
     files_json: str = field(default="", repr=False)

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tartlet.errors import LimitExceededError, RunError, TartletError
+from tartlet.errors import LimitExceededError, ProgramError, TartletError
 from tartlet.events import Log, RunUsage, Variable
 from tartlet.limits import Limits
 from tartlet.runtime.channel import Channel, Outcome
 from tartlet.runtime.context import ContextState
 from tartlet.runtime.counters import EVENT_BYTES, Counters
-from tartlet.runtime.engine_link import EngineLink
-from tartlet.runtime.event_table import EventTable, Timer
-from tartlet.runtime.handles import HandleTable
+from tartlet.runtime.event_table import Timer
+from tartlet.runtime.guest_state import GuestState, Services
 from tartlet.runtime.outcome import read_outcome
 from tartlet.runtime.pacing import Pacing
+from tartlet.runtime.program import Program
+from tartlet.runtime.refusal import refusal
 from tartlet.runtime.variables import Variables
-from tartlet.wasm.executor import Executor
-from tartlet.wasm.fiber import Fiber, FiberLimits, Status
-from tartlet.wasm.host_function import SUSPEND, Err
-from tartlet_engine.api import CloseRun, Command, Event, LimitReached, OpenRun
+from tartlet.wasm.fiber import Fiber, FiberLimits
+from tartlet_engine.api import CloseRun, Command, ErrorCode, Event, LimitReached, OpenRun
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from tartlet.runtime.controlled import ControlledGeneration
+    from tartlet.runtime.controller import ControllerState
 
 _ENGINE_LIMITS = {
     "generated_tokens": ("token_budget", "max_tokens"),
@@ -34,14 +32,9 @@ _ENGINE_LIMITS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
-    """The parts that a run works with."""
-
-    executor: Executor
-    link: EngineLink
-    workers: ThreadPoolExecutor
-    """For what takes long on the host's side, such as the tokens of a big text."""
+def no_controller(name: str) -> Program:
+    """Find no controller, whatever the name."""
+    raise ProgramError(f"there is no controller {name!r}: the host knows none", code="not_found")
 
 
 class RunFiber(Protocol):
@@ -53,7 +46,7 @@ class RunFiber(Protocol):
         ...
 
 
-class RunState:
+class RunState(GuestState):
     """What a run holds and has used, and the fiber that it is.
 
     However it ends, `_finish` runs once: it frees everything here and in the engine, and gives the caller the outcome.
@@ -68,6 +61,8 @@ class RunState:
         limits: What it may use.
         seed: What its random choices come from, 0 <= seed < 2**64.
         program: For a language runner: the JSON that `source.program` gives.
+        find_controller: Gives the program of a controller by its name, or raises ProgramError; not on the executor's
+            thread, as it may take long.
         on_finish: Called once, when all is freed.
     """
 
@@ -83,28 +78,30 @@ class RunState:
         limits: Limits,
         seed: int,
         program: str | None,
+        find_controller: Callable[[str], Program] = no_controller,
         on_finish: Callable[[RunState], None],
     ) -> None:
-        self.services = services
-        self.link = services.link
-        self.run_id = run_id
-        self.engine_id = self.link.new_id()
-        self.inferlet = inferlet
-        self.tenant = tenant
+        super().__init__(
+            services,
+            engine_id=services.link.new_id(),
+            run_id=run_id,
+            inferlet=inferlet,
+            tenant=tenant,
+            limits=limits,
+            seed=seed,
+            program=program,
+            counters=Counters(limits.max_output_bytes),
+        )
+        self.find_controller = find_controller
+        self.variables = Variables(limits, self.tell_variable)
+        self.controlled: dict[ControlledGeneration, None] = {}  # those that are not over, in the order of their starts
+        self.events.can_others_go_on = self._can_others_go_on
+        self._controllers: set[ControllerState] = set()
+        self._ended_cpu_ns = 0  # of controllers that have ended
         self._weight = weight
-        self.limits = limits
-        self.seed = seed
-        self._program = program
-        self.counters = Counters(limits.max_output_bytes)
-        self.handles = HandleTable(limits.max_handles)
-        self.events = EventTable(self.handles, services.executor, self.complete)
-        self.variables = Variables(self.events, limits, self.tell_variable)
-        self.num_masks = 0
-        self._random = random.Random(seed)
         self._pacing = Pacing(self.link, self)
         self._channel = channel
         self._on_finish = on_finish
-        self._fiber: Fiber | None = None
         self._wall_timer: Timer | None = None
         self._has_finished = False
 
@@ -125,7 +122,7 @@ class RunState:
             shared_pages=counters.shared_pages,
             first_token_ms=None if first_ns is None else first_ns / 1e6,
             tokens_per_second=counters.tokens_per_second,
-            cpu_ms=(fiber.cpu_ns if fiber else 0) / 1e6,
+            cpu_ms=self.total_cpu_ns / 1e6,
             wall_ms=counters.wall_ns / 1e6,
             host_calls=fiber.num_host_calls if fiber else 0,
             output_bytes=counters.output_bytes,
@@ -170,6 +167,8 @@ class RunState:
         self._has_finished = True
         if self._wall_timer is not None:
             self._wall_timer.cancel()
+        for controlled in list(self.controlled):
+            controlled.forget()
         if self._fiber is not None:
             self.link.catch_up()
             self.link.submit(CloseRun(self.engine_id), self.engine_id)
@@ -192,74 +191,71 @@ class RunState:
         self._pacing.submit(command)
 
     def hold(self) -> None:
-        """Let the program not go on after the host call that it is in."""
-        if self._fiber is not None:
-            self._fiber.hold()
+        """Let no program of the run go on after the host call that it is in."""
+        super().hold()
+        for controller in self._controllers:
+            controller.hold()
 
     def release(self) -> None:
-        """Let a program go on that was held."""
-        if self._fiber is not None:
-            self._fiber.release()
+        """Let programs go on that were held."""
+        super().release()
+        for controller in self._controllers:
+            controller.release()
 
-    # ---- The suspended host call ----
+    # ---- Controllers ----
 
-    def complete(self, action: Callable[[], object]) -> None:
-        """Complete the suspended call with what `action` returns or raises; it may also go on being suspended."""
-        fiber = self._fiber
-        if fiber is None or fiber.status is not Status.SUSPENDED:  # it has ended meanwhile
+    def add_controller(self, controller: ControllerState) -> None:
+        """Take in a controller that is about to start."""
+        self._controllers.add(controller)
+
+    def forget_controller(self, controller: ControllerState) -> None:
+        """Take in that a controller has ended."""
+        self._controllers.discard(controller)
+        self._ended_cpu_ns += controller.cpu_ns
+
+    def check_controllers(self) -> None:
+        """Raise a refusal if the run has as many controllers as it may."""
+        used, allowed = len(self._controllers) + 1, self.limits.max_controllers
+        if allowed is not None and used > allowed:
+            message = f"max_controllers allows {allowed:,}, this would make it {used:,}"
+            raise refusal(ErrorCode.QUOTA_EXCEEDED, message, "Wait for a generation with a controller to end.")
+
+    def share_cpu(self) -> None:
+        """Let each program of the run use what the others have left of its CPU time."""
+        max_cpu_ms = self.limits.max_cpu_ms
+        if max_cpu_ms is None:
             return
-        try:
-            value = action()
-        except Err as refused:
-            fiber.resume_error(refused)
-        except TartletError as error:
-            fiber.end(error)
-        else:
-            if value is not SUSPEND:
-                fiber.resume(value)
+        left_ns = max_cpu_ms * 1_000_000 - self.total_cpu_ns
+        if self._fiber is not None:
+            self._fiber.allow_cpu(self._fiber.cpu_ns + left_ns)
+        for controller in self._controllers:
+            controller.allow_cpu(controller.cpu_ns + left_ns)
 
-    def call_in_worker(self, work: Callable[[], T], then: Callable[[T], object]) -> object:
-        """Suspend the fiber, do `work` on another thread, then complete the call with `then(its result)`."""
-        future = self.services.workers.submit(work)
-        future.add_done_callback(
-            lambda done: self.services.executor.post(lambda: self.complete(lambda: then(done.result())))
-        )
-        return SUSPEND
+    def _can_others_go_on(self) -> bool:
+        """Whether anything but the run's program will do something. If all else waits for that, it is ended now."""
+        if any(controlled.can_go_on for controlled in self.controlled):
+            return True
+        for controlled in self.controlled:
+            controlled.end_as_deadlock()
+        return bool(self.controlled)
 
-    def wake(self) -> None:
-        """End the wait of the fiber if something that it waits for is ready."""
-        self.events.wake()
+    @property
+    def total_cpu_ns(self) -> int:
+        """CPU time that it has used, with its controllers."""
+        return self.cpu_ns + self._ended_cpu_ns + sum(controller.cpu_ns for controller in list(self._controllers))
+
+    @property
+    def num_controllers(self) -> int:
+        """Controllers that have not ended."""
+        return len(self._controllers)
+
+    @property
+    def num_pages(self) -> int:
+        """KV pages that its contexts need, a shared one counted once."""
+        num_controlled = sum(controlled.num_own_pages for controlled in self.controlled)
+        return num_controlled + sum(context.num_own_pages for context in self.handles.all(ContextState))
 
     # ---- What the bindings need ----
-
-    def take_program(self) -> str:
-        """The program that the runner asks for. Raises RunError if this is no run of a runner."""
-        if self._program is None:
-            raise RunError("the program was already taken")
-        program, self._program = self._program, None
-        return program
-
-    def limits_in_use(self) -> list[tuple[str, int, int | None]]:
-        """Name (the field of `Limits`), use and allowance of each limit whose use is known: not that of memory."""
-        limits, counters, fiber = self.limits, self.counters, self._fiber
-        assert fiber is not None
-        num_pages = sum(context.num_own_pages for context in self.handles.all(ContextState))
-        return [
-            ("max_cpu_ms", fiber.cpu_ns // 1_000_000, limits.max_cpu_ms),
-            ("max_wall_ms", counters.wall_ns // 1_000_000, limits.max_wall_ms),
-            ("max_step_ms", counters.longest_step_ns // 1_000_000, limits.max_step_ms),
-            ("max_tokens", counters.generated_tokens, limits.max_tokens),
-            ("max_kv_pages", num_pages, limits.max_kv_pages),
-            ("max_handles", len(self.handles), limits.max_handles),
-            ("max_output_bytes", counters.output_bytes, limits.max_output_bytes),
-            ("max_variables", len(self.variables), limits.max_variables),
-            ("max_variable_bytes", self.variables.num_bytes, limits.max_variable_bytes),
-            ("max_host_calls", fiber.num_host_calls, limits.max_host_calls),
-        ]
-
-    def draw_seed(self) -> int:
-        """A seed for a generation that was given none."""
-        return self._random.getrandbits(64)
 
     def print(self, text: str) -> None:
         """Add output text. Raises LimitExceededError."""

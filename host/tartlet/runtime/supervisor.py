@@ -10,9 +10,10 @@ from typing import Any
 
 from tartlet.errors import ConfigError, EngineStoppedError, RunCancelledError, TartletError
 from tartlet.runtime.engine_link import EngineLink
+from tartlet.runtime.guest_state import Services
 from tartlet.runtime.prefixes import Prefixes
 from tartlet.runtime.program import Program
-from tartlet.runtime.run_state import RunState, Services
+from tartlet.runtime.run_state import RunState
 from tartlet.runtime.spares import Spares
 from tartlet.runtime.tenant_requests import TenantRequests
 from tartlet.wasm.executor import Executor
@@ -173,6 +174,7 @@ class Supervisor:
         elif program.kind == "source" and self._spares and (spare := self._spares.take(run.limits.max_memory_bytes)):
             spare.give_to(run)
         else:
+            assert program.linked is not None
             fiber = Fiber(self.executor, program.linked)
             run.begin(fiber)
             fiber.start("run", input_json)

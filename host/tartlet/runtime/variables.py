@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tartlet.events import Variable
 from tartlet.limits import Limits
@@ -32,23 +32,39 @@ class Swap(NamedTuple):
     now: Versioned
 
 
+class Waiter(Protocol):
+    """A program of the run that may wait for variables."""
+
+    @property
+    def events(self) -> EventTable:
+        """Its events."""
+        ...
+
+    def wake(self) -> None:
+        """Take in that some of them have become ready. No effect on the one that runs."""
+        ...
+
+
+class _Wait(NamedTuple):
+    above: int  # the version
+    waiter: Waiter
+
+
 class Variables:
     """The variables of one run. Lives on the executor's thread.
 
     Args:
-        events: Where waits are made.
         limits: How many variables there may be, and how large all of them.
         tell: Told of every write before it takes effect, with the bytes of name and value.
     """
 
-    def __init__(self, events: EventTable, limits: Limits, tell: Callable[[Variable, int], None]) -> None:
+    def __init__(self, limits: Limits, tell: Callable[[Variable, int], None]) -> None:
         self.num_bytes = 0  # UTF-8, of names and values
-        self._events = events
         self._limits = limits
         self._tell = tell
         self._held: dict[str, Versioned] = {}
         self._sizes: dict[str, int] = {}  # bytes of name and value
-        self._waits: dict[str, dict[int, tuple[int, Event]]] = {}  # by name, by event: the version to rise above
+        self._waits: dict[str, dict[Event, _Wait]] = {}  # by name
 
     def __len__(self) -> int:
         return len(self._held)
@@ -80,15 +96,15 @@ class Variables:
         self.set(name, value)
         return Swap(True, self._held[name])
 
-    def wait_above(self, name: str, version: int) -> Event:
-        """A new event that becomes ready once the variable's version is above `version`. Raises a refusal."""
+    def wait_above(self, waiter: Waiter, name: str, version: int) -> Event:
+        """A new event of `waiter` that becomes ready once the variable's version is above that. Raises a refusal."""
         _size(name)
-        event = self._events.add(own_work=f"a change of the variable {name!r}")
+        event = waiter.events.add(own_work=f"a change of the variable {name!r}")
         if self._held.get(name, NOTHING).version > version:
-            self._events.set_ready(event)
+            waiter.events.set_ready(event)
         else:
-            self._waits.setdefault(name, {})[event.number] = version, event
-            event.on_drop = lambda: self._forget(name, event.number)
+            self._waits.setdefault(name, {})[event] = _Wait(version, waiter)
+            event.on_drop = lambda: self._forget(name, event)
         return event
 
     def clear(self) -> None:
@@ -106,16 +122,24 @@ class Variables:
         _check("max_variable_bytes", num_bytes, limits.max_variable_bytes)
         self._tell(Variable(name, value, version), size)
         self._held[name], self._sizes[name], self.num_bytes = Versioned(version, value), size, num_bytes
-        for above, event in list(self._waits.get(name, {}).values()):
-            if version > above:
-                self._forget(name, event.number)
-                self._events.set_ready(event)
+        if name in self._waits:
+            self._end_waits(name, version)
         return version
 
-    def _forget(self, name: str, event_number: int) -> None:
+    def _end_waits(self, name: str, version: int) -> None:
+        woken: dict[Waiter, None] = {}
+        for event, wait in list(self._waits[name].items()):
+            if version > wait.above:
+                self._forget(name, event)
+                wait.waiter.events.set_ready(event)
+                woken[wait.waiter] = None
+        for waiter in woken:
+            waiter.wake()
+
+    def _forget(self, name: str, event: Event) -> None:
         """End a wait, if it still is one."""
         waits = self._waits.get(name, {})
-        waits.pop(event_number, None)
+        waits.pop(event, None)
         if not waits:
             self._waits.pop(name, None)
 

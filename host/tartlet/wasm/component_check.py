@@ -36,7 +36,7 @@ def check_component(data: bytes, offered: Collection[str], required_exports: Col
 
 
 def _check_import(extern: Extern, offered: Collection[str]) -> None:
-    if extern.name in offered:
+    if extern.name in offered or extern.kind == "type":
         return
     if extern.kind != "interface":
         raise _unknown_import(extern, offered)

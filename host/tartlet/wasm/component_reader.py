@@ -24,6 +24,7 @@ _CODE = 10
 _MAX_DEPTH = 100  # of components inside components, as Wasmtime allows
 
 _KINDS = {0: "core module", 1: "function", 2: "value", 3: "type", 4: "component", 5: "interface"}
+_RESOURCE = "resource"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Extern:
     """Something that a component imports or exports."""
 
     name: str
-    kind: str  # a value of _KINDS; instances are called interfaces
+    kind: str  # a value of _KINDS, where instances are called interfaces; or a resource, for a type that is new
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +154,9 @@ def _read_description(reader: BinaryReader) -> str:
         reader.byte()  # equal to a value, or of a type
         reader.skip_s33()
     elif sort == 3:
-        if reader.byte() == 0:  # equal to a type; else a new resource type
-            reader.u32()
+        if reader.byte() != 0:  # no type that is known already, but a new one
+            return _RESOURCE
+        reader.u32()
     else:
         reader.u32()
     return _kind(sort)

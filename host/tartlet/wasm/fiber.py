@@ -120,6 +120,10 @@ class Fiber:
         if self._instance is not None and self._instance.is_open:
             self._instance.limit_memory(limits.memory_bytes)
 
+    def allow_cpu(self, cpu_ns: int) -> None:
+        """Change the limit of CPU time, from its next turn on."""
+        self._max_cpu_ns = cpu_ns
+
     def start(self, export: str, *args: Any) -> None:
         """Queue the fiber: instantiate the component and call `export`, when its turn comes.
 

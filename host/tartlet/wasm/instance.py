@@ -103,7 +103,9 @@ class Instance:
         lib.wasmtime_call_future_delete(self._future)
         self._future = None
         self._free_args()
-        return None if self._export.lift is None else self._take_result()
+        result = None if self._export.lift is None else self._take_result()
+        ffi.memmove(self._result, bytes(8 * VALUE_WORDS), 8 * VALUE_WORDS)  # Wasmtime frees what it overwrites
+        return result
 
     def call_again(self, export: str, args: tuple[Any, ...]) -> None:
         """Begin another call, which the next poll runs. Raises as the constructor, and then another can be made."""

@@ -1,7 +1,6 @@
 from typing import Any
 
 from tartlet.errors import RunCancelledError
-from tartlet.wasm.host_function import SUSPEND
 
 
 def test_a_run_that_ends_before_it_has_a_fiber(bench: Any) -> None:
@@ -25,25 +24,3 @@ def test_what_completes_after_the_end_is_ignored(bench: Any) -> None:
     bench.call(run.wake)
 
     assert bench.finished == [run]
-
-
-def test_slow_work_is_done_elsewhere(bench: Any) -> None:
-    """It runs on a thread that is not the executor's, while the call is suspended."""
-    run = bench.new_run()
-    threads: list[bool] = []
-
-    def work() -> None:
-        threads.append(bench.supervisor.executor.is_current)
-
-    assert bench.call(lambda: run.call_in_worker(work, lambda result: result)) is SUSPEND
-    bench.wait_until(lambda: threads == [False])
-
-
-def test_seeds_are_drawn_in_order(bench: Any) -> None:
-    """Two runs with the same seed draw the same seeds, all different."""
-    first, second = bench.new_run(), bench.new_run()
-
-    drawn = [first.draw_seed() for _ in range(5)]
-
-    assert drawn == [second.draw_seed() for _ in range(5)]
-    assert len(set(drawn)) == 5

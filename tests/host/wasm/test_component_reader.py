@@ -38,7 +38,7 @@ def test_imports_and_exports() -> None:
         Extern("test:host/ops@0.1.0", "interface"),
         Extern("log", "function"),
         Extern("token", "type"),
-        Extern("thing", "type"),
+        Extern("thing", "resource"),
     )
     assert exports == (
         Extern("run", "function"),

@@ -1,0 +1,64 @@
+"""The programs that a host knows by name, which programs can ask for: controllers."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from tartlet.errors import ProgramError
+from tartlet.runtime.program import Program
+
+Source: TypeAlias = str | Path | bytes | Program
+
+
+class ProgramNames:
+    """Finds programs by name, and loads each once. Thread: any, several at once; loading takes long.
+
+    A program is known as `name` or as `name@version`. Asked for without a version, it is the one that has none, or the
+    newest: versions are compared number by number.
+
+    Args:
+        sources: What to load, or what is loaded already, by name.
+        load: Loads what a name stands for.
+    """
+
+    def __init__(self, sources: Mapping[str, Source], load: Callable[[str | Path | bytes, str], Program]) -> None:
+        self._sources = dict(sources)
+        self._load = load
+        self._loaded: dict[str, Program] = {}
+        self._lock = threading.Lock()
+
+    def controller(self, name: str) -> Program:
+        """The controller of that name.
+
+        Raises:
+            ProgramError: There is none (`not_found`), or it is no controller; or as `Host.load`.
+        """
+        key = self._key(name)
+        if key is None:
+            known = ", ".join(sorted(self._sources)) or "none"
+            hint = f"It knows {known}. Tell it of programs with tartlet.Host(programs=...)."
+            raise ProgramError(f"the host knows no program {name[:200]!r}", hint=hint, code="not_found")
+        with self._lock:
+            program = self._loaded.get(key)
+            if program is None:
+                source = self._sources[key]
+                program = source if isinstance(source, Program) else self._load(source, key)
+                self._loaded[key] = program
+        if program.controller is None:
+            raise ProgramError(f"the program {key!r} is an inferlet, not a controller")
+        return program
+
+    def _key(self, name: str) -> str | None:
+        if name in self._sources:
+            return name
+        versions = [known for known in self._sources if known.partition("@")[0] == name]
+        return max(versions, key=_version, default=None)
+
+
+def _version(name: str) -> list[tuple[int, str]]:
+    """What orders the versions of a program: their numbers, then their texts."""
+    return [(int(part) if part.isdecimal() else -1, part) for part in re.split(r"[.+-]", name.partition("@")[2])]
