@@ -62,10 +62,11 @@ class Admission:
                 plan.breaches.append(breach)
             return False
         num_swapped = page_table.num_swapped
-        has_room = self._has_room(plan, sequence, num_swapped + num_new_pages, is_last_resort)
+        num_pages = num_swapped + num_new_pages
+        has_room = self._has_room(plan, sequence, num_pages, is_decode, is_last_resort)
         if not has_room and is_last_resort and self._preemption is not None and self._preemption.part(sequence):
-            num_new_pages = page_table.num_new_pages(start, end)  # a page less now
-            has_room = self._has_room(plan, sequence, num_swapped + num_new_pages, is_last_resort)
+            num_pages = num_swapped + page_table.num_new_pages(start, end)  # a page less now
+            has_room = self._has_room(plan, sequence, num_pages, is_decode, is_last_resort)
         if not has_room:
             if start > before:
                 sequence.uncompute(before)  # what waits must not keep cached pages from those that could go on
@@ -100,7 +101,11 @@ class Admission:
         for page_id in pinned:
             self._pool.release([page_id])
 
-    def _has_room(self, plan: StepPlan, sequence: Sequence, num_pages: int, is_last_resort: bool) -> bool:
-        if num_pages <= self._pool.num_available or self._preemption is None:
+    def _has_room(
+        self, plan: StepPlan, sequence: Sequence, num_pages: int, is_decode: bool, is_last_resort: bool
+    ) -> bool:
+        if self._preemption is None or num_pages == 0:
             return num_pages <= self._pool.num_available
+        if not is_decode and not is_last_resort and self._preemption.must_stand_back(sequence):
+            return False
         return self._preemption.make_room(sequence, num_pages, plan.num_planned, self._pinned, is_last_resort)

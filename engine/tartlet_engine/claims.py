@@ -1,10 +1,16 @@
 """Who may take pages from whom, under page pressure. Pure Python.
 
-Within a tenant, older demands may take from younger ones. Between tenants, pages have fair shares, by weight, of the
-tenants that want something now: whoever stays within its share may take from whoever exceeds its own. So nothing is
-taken back and forth. Where a single sequence needs more than its tenant's share, tenants take turns instead: the oldest
-of a tenant may take from one that has been charged a whole step's budget more. Where many exceed their shares and wait
-for each other's pages, the older take from the younger, so that as many go on as fit.
+Within a tenant, older demands may take from younger ones. Between tenants, two things count: shares of pages, and turns.
+
+Pages have fair shares, by weight, of the tenants that want something now. Whoever stays within its share may take from
+whoever exceeds its own. So nothing is taken back and forth.
+
+Where a single sequence needs more than its tenant's share, tenants take turns: a tenant has had as many turns as it has
+been charged whole steps, and the oldest of one that has had fewer may take from one that has had more. As counters only
+count whole turns here, who comes first does not change with every token: what has been taken is kept for a turn.
+
+What waits holds pages to no avail. If it exceeds its share, or would with what it waits for, those may take from it
+that are older or within their shares, so that as many go on as fit.
 """
 
 from __future__ import annotations
@@ -26,14 +32,12 @@ class Claims:
             oldest = self._oldest.setdefault(sequence.account.share, sequence)
             if sequence.demand_order < oldest.demand_order:
                 self._oldest[sequence.account.share] = sequence
-        strongest = self.by_strength(self._oldest.values())
-        self._strongest = strongest[0] if strongest else None
         total_weight = sum(share.weight for share in self._oldest)
         self._fair_pages = {share: num_pages * share.weight / total_weight for share in self._oldest}
 
     def by_strength(self, sequences: Collection[Sequence]) -> list[Sequence]:
-        """Order sequences: those of the least charged tenant first, and of each tenant the oldest."""
-        return sorted(sequences, key=lambda sequence: (sequence.account.share.counter, sequence.demand_order))
+        """Order sequences: those of the tenants that have had fewest turns first, and of these the oldest."""
+        return sorted(sequences, key=lambda s: (self._num_turns(s.account.share), s.demand_order))
 
     def by_weakness(self, sequences: Collection[Sequence]) -> list[Sequence]:
         """Order sequences from which pages can be taken.
@@ -51,17 +55,27 @@ class Claims:
     def may_take(self, taker: Sequence, num_pages: int, giver: Sequence) -> bool:
         """Tell whether a sequence that needs so many pages may have those of another.
 
-        Never those of one that has just come to them and has not got any further, nor those of the strongest of all, so
-        that something always goes on.
+        Never those of one that has just come to them and has not got any further, so that every tenure brings a token.
         """
-        if giver.is_fresh or giver is self._strongest:
-            return False
+        return not giver.is_fresh and self.goes_before(taker, num_pages, giver)
+
+    def goes_before(self, taker: Sequence, num_pages: int, giver: Sequence) -> bool:
+        """Tell whether a sequence that needs so many pages may have those of another, at the latest after a token."""
         taking, giving = taker.account.share, giver.account.share
+        is_older = taker.demand_order < giver.demand_order
         if taking is giving:
-            return taker.demand_order < giver.demand_order
-        exceeds = giving.num_pages > self._fair_pages.get(giving, 0.0)
-        if exceeds and taking.num_pages + num_pages <= self._fair_pages[taking]:
+            return is_older
+        turns_ahead = self._num_turns(taking) - self._num_turns(giving)
+        if turns_ahead < 0 and taker is self._oldest[taking]:
             return True
-        if exceeds and giver.is_waiting and taker.demand_order < giver.demand_order:
-            return True  # the giver does not go on anyway; and ages do not change, so it does not take back
-        return taker is self._oldest[taking] and giving.counter - taking.counter > self._turn_cost
+        if self._is_within(giving, giver.num_missing_pages if giver.is_waiting else 0):
+            return False
+        is_within = self._is_within(taking, num_pages)
+        return is_within or is_older if giver.is_waiting else is_within and turns_ahead <= 0
+
+    def _num_turns(self, share: TenantShare) -> int:
+        return int(share.counter // self._turn_cost)
+
+    def _is_within(self, share: TenantShare, num_more: int) -> bool:
+        """Tell whether a tenant does not exceed its share with so many pages more."""
+        return share.num_pages + num_more <= self._fair_pages.get(share, 0.0)

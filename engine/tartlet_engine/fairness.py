@@ -37,13 +37,14 @@ MIN_WEIGHT, MAX_WEIGHT = 0.001, 1000.0
 class TenantShare:
     """What one tenant has been charged, and the distinct pages that its runs hold."""
 
-    __slots__ = ("_page_holders", "counter", "last_served_step", "matchers", "num_runs", "tenant", "weight")
+    __slots__ = ("_page_holders", "claim", "counter", "last_served_step", "matchers", "num_runs", "tenant", "weight")
 
     def __init__(self, tenant: str, weight: float = 1.0) -> None:
         """Start at nothing. A tenant of weight 2 is charged half, and so gets twice as much."""
         self.tenant = tenant
         self.weight = weight
         self.counter = 0.0
+        self.claim = 0.0  # what it may be charged less than others, for having stood back
         self.num_runs = 0
         self.last_served_step = -1
         self.matchers: WeakSet[Matcher] = WeakSet()  # that follow constraints for its runs
@@ -99,10 +100,9 @@ class FairShares:
                 del self.tenants[other.tenant]
 
     def begin_step(self, active: Iterable[TenantShare]) -> None:
-        """Lift the tenants that ask for something, and did not have to stand back in the step before."""
+        """Lift the tenants that ask for something, as far as they have no claim from having stood back."""
         for share in active:
-            if share not in self._backlogged:
-                share.counter = max(share.counter, self._floor)
+            share.counter = max(share.counter, self._floor - share.claim)
 
     def end_step(self, active: Collection[TenantShare], backlogged: Collection[TenantShare]) -> None:
         """Charge for pages held, and take note of who had to stand back for others.
@@ -113,12 +113,18 @@ class FairShares:
         """
         for share in self.tenants.values():
             share.charge(share.num_pages * self._page_cost)
-        self._backlogged = set(backlogged)
         if backlogged:
             self._floor = max(self._floor, min(share.counter for share in backlogged))
         elif active:
             # Nobody had to stand back, so nobody has a claim for what others took.
             self._floor = max(self._floor, max(share.counter for share in active))
+        for share in active:
+            # A claim outlasts the last step in which a tenant stood back, and is used up as it is charged: it may get
+            # all it wants now, while others that are charged more wait for the pages it has.
+            behind = max(0.0, self._floor - share.counter)
+            stood_back = share in self._backlogged or share in backlogged
+            share.claim = behind if stood_back else min(share.claim, behind)
+        self._backlogged = set(backlogged)
 
     def check_integrity(self) -> None:
         """Raise AssertionError if a tenant has fewer than no runs, or holds pages without a run."""

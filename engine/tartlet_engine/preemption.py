@@ -46,12 +46,14 @@ class Preemption:
         self._kept = kept
         self._claims: Claims | None = None
         self._refused: list[tuple[Sequence, int]] = []  # who found no room for how many pages in this step
+        self._is_coming: dict[Sequence, bool] = {}  # of these: will it find room when others have got a token?
         self.num_preemptions = 0
 
     def begin_step(self) -> None:
         """Take note that claims are to be weighed anew."""
         self._claims = None
         self._refused.clear()
+        self._is_coming.clear()
 
     @property
     def claims(self) -> Claims:
@@ -108,6 +110,16 @@ class Preemption:
             self._set_aside(giver)
         self._take_out((*idle, *givers), num_pages, held)
         return num_pages <= self._pool.num_available
+
+    def must_stand_back(self, sequence: Sequence) -> bool:
+        """Tell whether a sequence must not begin now: it goes after one that has found no room, but will soon.
+
+        Otherwise that one would wait for as long as others come that need less.
+        """
+        return any(
+            self.claims.goes_before(refused, num_refused, sequence) and self._will_find_room(refused, num_refused)
+            for refused, num_refused in self._refused
+        )
 
     def num_obtainable_pages(self, sequence: Sequence) -> int:
         """Return how many pages a sequence could have, if all others stood back as far as they can."""
@@ -185,6 +197,17 @@ class Preemption:
                 chosen.remove(candidate)
         held += Counter()
         return chosen
+
+    def _will_find_room(self, sequence: Sequence, num_pages: int) -> bool:
+        """Tell whether so many pages come free, at most, when those that go after it have got a token further."""
+        if sequence not in self._is_coming:
+            num_soon = self._pool.num_available + sum(
+                len(other.page_table.page_ids) - other.page_table.num_swapped
+                for other in self._contexts.active.values()
+                if other is not sequence and self.claims.goes_before(sequence, num_pages, other)
+            )
+            self._is_coming[sequence] = num_pages <= num_soon
+        return self._is_coming[sequence]
 
     def _is_weaker_than_a_refused_one(self, sequence: Sequence, num_pages: int) -> bool:
         """Tell without a look at all pages, which hundreds that wait would take every step."""

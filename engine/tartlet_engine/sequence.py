@@ -104,6 +104,13 @@ class Sequence:
         return self.target_len + (len(self.lookahead.token_ids) if self.lookahead and self.is_looking_ahead else 0)
 
     @property
+    def num_missing_pages(self) -> int:
+        """Pages that it takes to meet the demands, beyond those of the pool that it holds; without copies on write."""
+        page_table = self.page_table
+        num_needed = max(len(page_table.page_ids), -(-self.target_slots // page_table.page_size))
+        return num_needed - len(page_table.page_ids) + page_table.num_swapped
+
+    @property
     def num_filled(self) -> int:
         """Slots that hold keys and values: those of its own tokens, and of the lookahead's."""
         return self.num_computed + (0 if self.lookahead is None else self.lookahead.num_computed)
