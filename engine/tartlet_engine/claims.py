@@ -1,6 +1,6 @@
 """Who may take pages from whom, under page pressure. Pure Python.
 
-Within a tenant, older demands may take from younger ones. Between tenants, two things count: shares of pages, and turns.
+Within a tenant, older demands may take from younger ones. Between tenants, two things count: shares of pages and turns.
 
 Pages have fair shares, by weight, of the tenants that want something now. Whoever stays within its share may take from
 whoever exceeds its own. So nothing is taken back and forth.
