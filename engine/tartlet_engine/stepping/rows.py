@@ -157,7 +157,10 @@ class SteppedRows:
         self._lenders.append(sequence)
 
     def keep_lent_logits(self) -> None:
-        """Copy the rows of the last step's logits that still wait, before another step; too many are given up."""
+        """Copy the rows of the last step's logits that still wait, before another step; too many are given up.
+
+        Not those of contexts from which tokens were evicted: their last token may have seen what is gone.
+        """
         if not self._lenders:
             return
         for sequence in self._lenders:
@@ -168,7 +171,7 @@ class SteppedRows:
         for sequence in kept:
             if num_bytes <= MOST_KEPT_BYTES:
                 break
-            if sequence.logits is not None:
+            if sequence.logits is not None and not sequence.gaps:
                 num_bytes -= sequence.logits.nbytes
                 sequence.logits = None
 

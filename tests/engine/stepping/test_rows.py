@@ -195,6 +195,24 @@ def test_kept_logits_are_bounded(hash_engine: Any, hash_text: Any, monkeypatch: 
     assert len(driver.tokens(other)) == 3
 
 
+def test_logits_that_cannot_be_computed_again_are_kept(
+    hash_engine: Any, hash_text: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an eviction the last token's logits still know what it saw, however many others wait."""
+    monkeypatch.setattr(rows, "MOST_KEPT_BYTES", 0)
+    driver = hash_engine()
+    context = driver.create(driver.open_run(), PROMPT)
+    driver.evict(context, 2, 6)
+    driver.settle()
+    steps = driver.steps(context)
+    driver.settle()
+    _, others = start(driver, [50, 51])
+    driver.next(others)
+    driver.next(others)
+
+    assert [driver.next(steps).sampled] == hash_text(PROMPT, 1)
+
+
 def test_kept_logits_do_not_hold_a_whole_step(hash_engine: Any) -> None:
     """After the next step, a row that waits has a copy of its own."""
     driver = hash_engine()
