@@ -1,8 +1,9 @@
 """Compile the C kernels for one of the instruction sets that this CPU has, and load them.
 
 Compiled once per machine and version: the library's name in the cache holds a digest of the sources, the compiler, its
-flags and the CPU's, so a cache that was copied to another machine is not used there. Needs a C compiler and Python's
-headers; whoever calls this falls back on torch where they are missing.
+flags and the CPU's, so a cache that was copied to another machine is not used there. It ends with a digest of itself: one
+that a full disk or a crash has left damaged would end the process when it is loaded, and is compiled again. Needs a C
+compiler and Python's headers; whoever calls this falls back on torch where they are missing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import importlib.machinery
 import importlib.util
+import logging
 import os
 import shutil
 import subprocess
@@ -29,6 +31,8 @@ SOURCES = Path(__file__).parent
 COMPILER_FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-pthread", "-fvisibility=hidden", "-ffp-contract=off")
 
 CPU_INFO = Path("/proc/cpuinfo")
+
+_log = logging.getLogger("tartlet_engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +109,27 @@ def _find_or_compile(chosen: InstructionSet, module_name: str) -> Path:
     compiler = _find_compiler()
     folder = cache_folder("kernels")
     library = folder / f"{module_name}-{_digest(compiler, chosen)}.so"
-    if not library.exists():
+    if not _is_whole(library):
         with tempfile.TemporaryDirectory(prefix=".build.", dir=folder) as build_folder:
-            os.replace(_compile(compiler, chosen, module_name, Path(build_folder)), library)
+            compiled = _compile(compiler, chosen, module_name, Path(build_folder))
+            digest = hashlib.sha256(compiled.read_bytes()).digest()
+            with compiled.open("ab") as file:
+                file.write(digest)  # loaders take no notice of what comes after the sections
+            os.replace(compiled, library)
     return library
+
+
+def _is_whole(library: Path) -> bool:
+    """Tell whether the library is there, and is what was compiled. Raises OSError if it cannot be read."""
+    try:
+        content = library.read_bytes()
+    except FileNotFoundError:
+        return False
+    size = hashlib.sha256().digest_size
+    if hashlib.sha256(content[:-size]).digest() == content[-size:]:
+        return True
+    _log.warning("the compiled kernels in %s are damaged, and are compiled again", library)
+    return False
 
 
 def _choose(name: str | None) -> InstructionSet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import subprocess
 import sys
@@ -80,6 +81,34 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
     assert "KernelsUnavailableError: the compiled kernels cannot be kept: " in problem
     assert str(tmp_path / "file") in problem
+
+
+def test_a_damaged_library_is_compiled_again(tmp_path: Path, kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was cut short would end the process that loads it, one of other bytes might do anything."""
+    content = kernels.path.read_bytes()
+    (tmp_path / "kernels").mkdir()
+    library = tmp_path / "kernels" / kernels.path.name
+    compiled = []
+
+    def compile_again(compiler: str, chosen: object, module_name: str, folder: Path) -> Path:
+        compiled.append(folder / "new.so")
+        compiled[-1].write_bytes(content[: -hashlib.sha256().digest_size])
+        return compiled[-1]
+
+    monkeypatch.setenv("TARTLET_HOME", str(tmp_path))
+    monkeypatch.setattr(build, "_compile", compile_again)
+    (chosen,) = [each for each in INSTRUCTION_SETS if each.name == kernels.instruction_set]
+    module_name = f"_tartlet_kernels_{chosen.name}"
+    middle = len(content) // 2
+    flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+    for damaged in (b"", content[:5000], content[:-1], flipped):
+        library.write_bytes(damaged)
+        assert build._find_or_compile(chosen, module_name) == library
+        assert library.read_bytes() == content
+    assert len(compiled) == 4
+
+    build._find_or_compile(chosen, module_name)
+    assert len(compiled) == 4, "what is whole is not compiled again"
 
 
 def test_only_the_module_is_exported(kernels: Kernels) -> None:
