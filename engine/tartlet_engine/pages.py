@@ -155,6 +155,7 @@ class PagePool:
         assert all(page_id in self.index for page_id in cached), "a cached page is not indexed"
         assert not any(page_id in self.index for page_id in free), "a free page is indexed"
         self.index.check_integrity()
+        assert set(range(self.num_pages)).issuperset(self.index.page_ids), "a page is indexed that is not in the pool"
         self.swap.check_integrity(counts)
 
     def _let_go(self, page_id: int) -> None:

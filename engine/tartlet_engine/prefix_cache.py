@@ -11,6 +11,7 @@ from tartlet_engine.fairness import CACHED_COST
 from tartlet_engine.pages import PagePool
 from tartlet_engine.prefix_index import OPERATOR, PrefixRoot, page_key
 from tartlet_engine.sequence import Sequence
+from tartlet_engine.swap import is_swapped
 
 
 class PrefixCache:
@@ -81,14 +82,17 @@ class PrefixCache:
                 sequence.generation.note_found(num_tokens)
 
     def note_computed(self, sequence: Sequence) -> None:
-        """Index the full pages that a sequence has computed. Of two with the same contents one is kept for both."""
+        """Index the full pages that a sequence has computed. Of two with the same contents one is kept for both.
+
+        While pages of it are swapped it has to wait: only what is in the pool can be found.
+        """
         if not sequence.is_indexable:
             return
         index, page_ids = self._pool.index, sequence.page_table.page_ids
         num_full = first = sequence.num_computed // self._pool.page_size
         while first > 0 and page_ids[first - 1] not in index:
             first -= 1
-        if first == num_full:
+        if first == num_full or any(map(is_swapped, page_ids[first:num_full])):
             return
         keys = self.keys(sequence, num_full)
         for number in range(first, num_full):

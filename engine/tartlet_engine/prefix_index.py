@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 OPERATOR = ""  # in place of a tenant: what the operator has published
@@ -60,6 +60,11 @@ class PrefixIndex:
     def __contains__(self, page_id: int) -> bool:
         """Whether the page is indexed."""
         return page_id in self._by_page
+
+    @property
+    def page_ids(self) -> Collection[int]:
+        """The pages that are indexed."""
+        return self._by_page.keys()
 
     def find(self, key: bytes) -> int | None:
         """Return the page with this key."""

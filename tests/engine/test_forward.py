@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tartlet_engine.api import ErrorCode, RowRequest, Sampling
+from tartlet_engine.costs import FixedCosts
 from tests.engine.conftest import Driver, next_token
 
 PROMPT = [3 + (7 * i) % 500 for i in range(40)]
@@ -180,6 +181,26 @@ def test_a_context_is_busy_until_the_pass_is_over(hash_engine: Any) -> None:
     driver.discard(context)
 
     assert generated(driver, context, 1) == [next_token(PROMPT)]
+
+
+def test_committing_while_pages_are_swapped(hash_engine: Any, hash_text: Any) -> None:
+    """What is in the swap space is not indexed: whoever begins with the same tokens later would fail."""
+    driver = hash_engine(num_pages=10, swap_pages=100, costs=FixedCosts(seconds_per_byte=0.0, seconds_per_token=1.0))
+    run = driver.open_run()
+    context = driver.create(run, PROMPT[:16])
+    forward(driver, context, [100, 101])
+    big = driver.create(run, range(200, 240))
+    driver.flush(big)
+    driver.settle()
+    assert driver.core._contexts.get(context).page_table.num_swapped > 0
+    driver.commit(context, [])
+    driver.core.check_integrity()
+    driver.free(big)
+
+    assert generated(driver, context, 2) == hash_text(PROMPT[:16], 2)
+    driver.free(context)
+    assert generated(driver, driver.create(run, PROMPT[:16]), 2) == hash_text(PROMPT[:16], 2)
+    assert not driver.failures
 
 
 def test_what_cannot_be_committed(hash_engine: Any) -> None:

@@ -1,9 +1,9 @@
 """Compile the C kernels for one of the instruction sets that this CPU has, and load them.
 
 Compiled once per machine and version: the library's name in the cache holds a digest of the sources, the compiler, its
-flags and the CPU's, so a cache that was copied to another machine is not used there. It ends with a digest of itself: one
-that a full disk or a crash has left damaged would end the process when it is loaded, and is compiled again. Needs a C
-compiler and Python's headers; whoever calls this falls back on torch where they are missing.
+flags and the CPU's, so a cache that was copied to another machine is not used there. It ends with a digest of itself:
+what a crash has left damaged would end the process that loads it, and is compiled again. Needs a C compiler and
+Python's headers; whoever calls this falls back on torch where they are missing.
 """
 
 from __future__ import annotations
