@@ -17,11 +17,19 @@ def describe() -> dict[str, str | int]:
     memory_kib = next(int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal"))
     return {
         "processor": next(models, platform.processor() or platform.machine()),
+        "vectors": _vectors(),
         "cores": os.cpu_count() or 1,
         "memory_gib": round(memory_kib / 2**20),
         "python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }
+
+
+def _vectors() -> str:
+    """The widest vector instructions of the processor that the kernels have a variant for."""
+    flags = next((set(line.split()) for line in _lines("/proc/cpuinfo") if line.startswith("flags")), set())
+    known = {"avx512_bf16": "AVX512_BF16", "avx512f": "AVX-512", "avx2": "AVX2"}
+    return next((name for flag, name in known.items() if flag in flags), platform.machine())
 
 
 def busy_seconds() -> float:

@@ -33,7 +33,7 @@ def _section(content: dict[str, Any]) -> str:
     lines = [
         f"### {content['benchmark']}",
         "",
-        f"{machine['date']}; {machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB; "
+        f"{machine['date']}; {machine['processor']} with {machine['vectors']}, {machine['cores']} cores, {machine['memory_gib']} GiB; "
         f"Python {machine['python']}.",
         "",
         "| what | median | min - max | unit | n | goal | met | noise |",
