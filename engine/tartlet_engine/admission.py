@@ -50,6 +50,10 @@ class Admission:
             is_last_resort: nothing else takes part, so all others have to stand back.
         """
         page_table, before = sequence.page_table, sequence.num_filled
+        if not is_decode and not is_last_resort and self._is_refused_at_once(sequence):
+            sequence.is_waiting = True
+            plan.waiting.append(sequence)
+            return False
         try:
             if self._prefix_cache is not None and not is_decode:
                 self._prefix_cache.take(sequence)
@@ -100,6 +104,16 @@ class Admission:
         pinned, self._pinned = self._pinned, []
         for page_id in pinned:
             self._pool.release([page_id])
+
+    def _is_refused_at_once(self, sequence: Sequence) -> bool:
+        """Tell whether a prompt need not be looked at any further: one before it has found no room for less.
+
+        Of many that wait, few then hold what is found of them, and let go of it, in every step.
+        """
+        if self._prefix_cache is None or self._preemption is None or not self._preemption.has_refused:
+            return False
+        num_pages = self._prefix_cache.num_missing_pages(sequence)
+        return num_pages > self._pool.num_available and self._preemption.is_refused_at_once(sequence, num_pages)
 
     def _has_room(
         self, plan: StepPlan, sequence: Sequence, num_pages: int, is_decode: bool, is_last_resort: bool

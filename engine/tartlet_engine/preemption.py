@@ -83,7 +83,7 @@ class Preemption:
         """
         if num_pages <= self._pool.num_available:
             return True
-        if not is_last_resort and self._is_weaker_than_a_refused_one(sequence, num_pages):
+        if not is_last_resort and self.is_refused_at_once(sequence, num_pages):
             return False
         idle = self._idle()
         candidates = [
@@ -110,6 +110,20 @@ class Preemption:
             self._set_aside(giver)
         self._take_out((*idle, *givers), num_pages, held)
         return num_pages <= self._pool.num_available
+
+    @property
+    def has_refused(self) -> bool:
+        """Tell whether something has found no room in this step."""
+        return bool(self._refused)
+
+    def is_refused_at_once(self, sequence: Sequence, num_pages: int) -> bool:
+        """Tell whether an older one of the tenant found no room for less, which takes no look at all pages."""
+        return any(
+            refused.account.share is sequence.account.share
+            and refused.demand_order <= sequence.demand_order
+            and num_refused <= num_pages
+            for refused, num_refused in self._refused
+        )
 
     def must_stand_back(self, sequence: Sequence) -> bool:
         """Tell whether a sequence must not begin now: it goes after one that has found no room, but will soon.
@@ -208,15 +222,6 @@ class Preemption:
             )
             self._is_coming[sequence] = num_pages <= num_soon
         return self._is_coming[sequence]
-
-    def _is_weaker_than_a_refused_one(self, sequence: Sequence, num_pages: int) -> bool:
-        """Tell without a look at all pages, which hundreds that wait would take every step."""
-        return any(
-            refused.account.share is sequence.account.share
-            and refused.demand_order <= sequence.demand_order
-            and num_refused <= num_pages
-            for refused, num_refused in self._refused
-        )
 
     def _set_aside(self, sequence: Sequence) -> None:
         if not sequence.is_waiting:

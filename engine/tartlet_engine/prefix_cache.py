@@ -48,6 +48,14 @@ class PrefixCache:
             first, last = start // self._pool.page_size, end // self._pool.page_size
             self._claimed.update(self.keys(sequence, last)[first:last])
 
+    def num_missing_pages(self, sequence: Sequence) -> int:
+        """Return how many pages a sequence needs, at least, beyond what it holds and what would be found."""
+        num_pages, page_size = self._pool.pages_for(sequence.target_slots), self._pool.page_size
+        if not sequence.is_indexable:
+            return num_pages - len(sequence.page_table.page_ids)
+        first, last = sequence.num_computed // page_size, sequence.target_len // page_size
+        return num_pages - max(len(sequence.page_table.page_ids), first + len(self._find(sequence, first, last)))
+
     def take(self, sequence: Sequence) -> None:
         """Let a sequence hold the pages that are found of what it is to compute next.
 
@@ -116,11 +124,26 @@ class PrefixCache:
         published = self._find_published(sequence, last) if first < self.max_published_pages else []
         keys = self.keys(sequence, last)
         found = published[first:]
-        for key in keys[first + len(found) : last]:
-            if (page_id := self._pool.index.find(key)) is None:
+        start = first + len(found)
+        return found + self._find_own(sequence, start, keys[start:last] if start < last else [])
+
+    def _find_own(self, sequence: Sequence, start: int, keys: list[bytes]) -> list[int]:
+        """Return the pages with these keys, of the sequence's pages from `start` on, up to the first that is not there.
+
+        A prompt that waits asks in every step. What was found last time is still there if nothing has been taken out of
+        the index since. Then one lookup tells whether there is more.
+        """
+        index = self._pool.index
+        known_start, known, num_removed = sequence.found_pages
+        if known_start != start or len(known) > len(keys) or num_removed != index.num_removed:
+            known = []
+        found = list(known)
+        for key in keys[len(known) :]:
+            if (page_id := index.find(key)) is None:
                 break
             found.append(page_id)
-        return found
+        sequence.found_pages = (start, found, index.num_removed)
+        return list(found)
 
     def _find_published(self, sequence: Sequence, last: int) -> list[int]:
         """Return the first pages of the sequence, at most `last`, that are published."""

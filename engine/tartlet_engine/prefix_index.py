@@ -52,6 +52,7 @@ class PrefixIndex:
         """Start with no page."""
         self._by_key: dict[bytes, _Node] = {}
         self._by_page: dict[int, _Node] = {}
+        self.num_removed = 0  # pages ever taken out: what was found is still there as long as this stays
 
     def __len__(self) -> int:
         """How many pages are indexed."""
@@ -91,6 +92,7 @@ class PrefixIndex:
             node = left.pop()
             left.extend(node.children.values())
             removed.append(node.page_id)
+            self.num_removed += 1
             del self._by_key[node.key], self._by_page[node.page_id]
         return removed
 

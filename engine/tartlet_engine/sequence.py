@@ -54,6 +54,8 @@ class Sequence:
     # Keys of its first full pages, as far as they were needed: as its tenant's, and as the operator's.
     page_keys: list[bytes] = field(default_factory=list)
     published_keys: list[bytes] = field(default_factory=list)
+    # What the prefix cache found last: from which page on, which pages, and its index's `num_removed` then.
+    found_pages: tuple[int, list[int], int] = (0, [], 0)
     gaps: Gaps = ()  # in its positions, where tokens were evicted
     # float32[V] after the last token: set only while all tokens are computed. Forks share it, nobody writes to it.
     logits: Tensor | None = None
@@ -265,6 +267,7 @@ class Sequence:
         """Forget the keys of all pages but those that the first `length` tokens, which stay, fill."""
         for keys in (self.page_keys, self.published_keys):
             del keys[length // self.page_table.page_size :]
+        self.found_pages = (0, [], 0)
 
     def check_integrity(self) -> None:
         """Raise AssertionError unless the numbers, pages, links and logits fit together."""

@@ -11,8 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tartlet_engine import prefix_cache
+from tartlet_engine.accounts import RunAccount
 from tartlet_engine.api import Chunk
-from tartlet_engine.prefix_index import page_key
+from tartlet_engine.page_table import PageTable
+from tartlet_engine.pages import PagePool
+from tartlet_engine.prefix_cache import PrefixCache
+from tartlet_engine.prefix_index import PrefixIndex, page_key
+from tartlet_engine.sequence import Sequence as ContextSequence
 
 HashText = Callable[[Sequence[int], int], list[int]]
 PROMPT = list(range(20, 42))  # 22 tokens: five full pages of four, and a half
@@ -298,3 +303,52 @@ def test_keys_are_computed_once(hash_engine: Any, monkeypatch: pytest.MonkeyPatc
 
     assert driver.core.stats().waiting == 1
     assert max(Counter(keys).values()) == 2  # once for each of the two prompts
+
+
+def test_prompts_that_wait_are_not_looked_up_again(hash_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a prompt that waits for pages, a step looks for what has come since the last, and holds nothing."""
+    driver = hash_engine(num_pages=30, page_size=4)
+    run_id = driver.open_run()
+    start = list(range(20, 60))
+    driver.flush(driver.create(run_id, start))
+    driver.settle()
+    running = driver.generate(driver.create(run_id, range(100, 150)), max_tokens=18)
+    driver.step(4)
+    waiting = [driver.generate(driver.create(run_id, start + [200 + n] * 40), max_tokens=1) for n in range(8)]
+    driver.step()
+    lookups, held = [], []
+    find, hold = PrefixIndex.find, PageTable.hold_found
+    monkeypatch.setattr(PrefixIndex, "find", lambda *args: lookups.append(args) or find(*args))
+    monkeypatch.setattr(PageTable, "hold_found", lambda *args: held.append(args) or hold(*args))
+    driver.step(10)
+
+    assert driver.core.stats().waiting == len(waiting)
+    assert 0 < len(lookups) <= 10 * (2 * len(waiting) + 3)  # and not ten for each
+    assert len(held) <= 10  # the first of those that wait
+    monkeypatch.undo()
+    driver.settle()
+    assert [len(driver.tokens(generation)) for generation in (running, *waiting)] == [18, *[1] * 8]
+
+
+@given(data=st.data())
+def test_what_is_remembered_is_what_would_be_found(data: st.DataObject) -> None:
+    """Whatever is put into the index and taken out between two looks, and wherever they begin."""
+    pool = PagePool(60, 4)
+    cache = PrefixCache(pool, "model")
+    account = RunAccount(1, "local", None, None)
+    sequence = ContextSequence(1, account, PageTable(pool, account), list(range(32)))
+    keys = cache.keys(sequence, 8)
+    free, chain = pool.allocate(50), []
+    for _ in range(data.draw(st.integers(1, 12))):
+        action = data.draw(st.sampled_from(["add", "add", "remove", "look"]))
+        if action == "add" and len(chain) < 8 and free:
+            page_id = free.pop(data.draw(st.integers(0, len(free) - 1)))
+            pool.index.insert(keys[len(chain)], page_id, chain[-1] if chain else None)
+            chain.append(page_id)
+        elif action == "remove" and chain:
+            first = data.draw(st.integers(0, len(chain) - 1))
+            free += pool.index.remove(chain[first])
+            del chain[first:]
+        first = data.draw(st.sampled_from([0, 0, 2]))
+        last = data.draw(st.sampled_from([8, 8, 5]))
+        assert cache._find(sequence, first, last) == chain[first:last]
