@@ -14,6 +14,7 @@ NAMES = (
     "speculation",
     "scoring",
     "stepping",
+    "controllers",
     "decode",
     "continuous_batching",
     "llama_cpp",

@@ -94,8 +94,14 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.fixture(scope="session")
-def tiny() -> Iterator[Callable[..., Any]]:
-    """Runs programs on the tiny model, whose texts mean nothing."""
+def tiny_host() -> Iterator[sync.Host]:
+    """A host with the tiny model, whose texts mean nothing."""
     with sync.Host("tiny", threads=1, kv_pages=256) as host:
-        yield lambda program, input=None: host.run(IMPORTS + program, input)
+        yield host
         assert host.stats().engine.pages_held == 0
+
+
+@pytest.fixture
+def tiny(tiny_host: sync.Host) -> Callable[..., Any]:
+    """Runs programs on the tiny model."""
+    return lambda program, input=None: tiny_host.run(IMPORTS + program, input)

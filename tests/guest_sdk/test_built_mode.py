@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tartlet import paths
+from tartlet import GuestError, Output, paths
 from tartlet.runner import build_component, runner_digest
 
 pytestmark = [pytest.mark.runner, pytest.mark.slow]
@@ -75,3 +75,39 @@ def test_errors_are_the_same(sandbox: Any, both: tuple[Path, Path], input: Any) 
     from_source, built = (sandbox.failure(program, input) for program in both)
 
     assert from_source == built
+
+
+CONTROLLER = """from tartlet_sdk import Branch, Controller
+
+class Fork(Controller):
+    def start(self, config, prompt):
+        self.config = config
+        print("start", config, len(prompt))
+    def step(self, sequence, info):
+        if self.config == "fail":
+            raise ValueError("no")
+        if not sequence.generated and sequence.id == 0:
+            return [Branch.force([72]), Branch.force([73])]
+        return [] if len(sequence.generated) > 2 else None
+"""
+
+
+def test_a_controller_is_built_as_one(tiny_host: Any, tmp_path: Path) -> None:
+    """It is recognised by its class, and behaves as it does from source."""
+    (tmp_path / "main.py").write_text(CONTROLLER)
+    digest = hashlib.sha256((runner_digest() + CONTROLLER).encode()).hexdigest()
+    component = paths.folder("test-components") / f"{digest}.wasm"
+    if not component.exists():
+        build_component(tmp_path, component)
+
+    for config in ("go", "fail"):
+        outcomes = []
+        for program in (tmp_path, component):
+            run = tiny_host.start_control(tiny_host.load(program, name="fork"), "hello", config, seed=1)
+            text = "".join(event.text for event in run if isinstance(event, Output))
+            try:
+                outcomes.append((text, run.result()))
+            except GuestError as error:
+                outcomes.append((text, error.message))
+        assert outcomes[0] == outcomes[1]
+        assert outcomes[0][0].startswith(f"start {config} ")

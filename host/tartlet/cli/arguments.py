@@ -37,6 +37,16 @@ def parse_input(text: str | None, pairs: Sequence[str]) -> Any:
     return value
 
 
+def parse_prompt(text: str) -> str:
+    """The prompt for a controller: the text itself, or of `@` and a file what is in it. Raises ConfigError."""
+    return _read_file(text[1:]) if text.startswith("@") else text
+
+
+def parse_config(text: str | None) -> Any:
+    """The config for a controller, out of JSON, or of `@` and a file with JSON; None: none. Raises ConfigError."""
+    return None if text is None else _read_json(text, "--config")
+
+
 def parse_limits(settings: Sequence[str]) -> Limits:
     """Make limits of `name=value` settings over the defaults; the value `none` is no limit.
 
@@ -82,19 +92,22 @@ def _limit_value(name: str, value: str) -> int | None:
         raise ConfigError(f"{name} must be a whole number or `none`, got {value!r}") from None
 
 
-def _read_json(text: str) -> Any:
-    origin = "--input"
+def _read_file(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"cannot read {path}: {reason}") from None
+
+
+def _read_json(text: str, origin: str = "--input") -> Any:
     if text == "-":
         origin, text = "stdin", sys.stdin.read()
     elif text.startswith("@"):
         origin = text[1:]
-        try:
-            text = Path(origin).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise ConfigError(f"cannot read {origin}: {reason}") from None
+        text = _read_file(origin)
     if not text.strip():
-        raise ConfigError(f"{origin} is empty; the input is JSON", hint="Give {} if there are no arguments.")
+        raise ConfigError(f"{origin} is empty; it must be JSON", hint="Give {} if there are no arguments.")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -31,14 +31,15 @@ def check(
         raise ProgramError(f"cannot read {component}: {error.strerror}", code="not_found") from None
     summary = describe(data)
     problem: InvalidComponentError | None = None
+    world = contract().world_of(data)
     try:
-        contract().check_component(data)
+        contract().check_component(data, world)
     except InvalidComponentError as error:
         problem = error
     if as_json:
-        typer.echo(json.dumps(_as_json(summary, problem), indent=2))
+        typer.echo(json.dumps({"world": world, **_as_json(summary, problem)}, indent=2))
     else:
-        _print(component, summary)
+        _print(component, world, summary)
         if problem is None:
             typer.echo("this host would run it")
     if problem is None:
@@ -55,10 +56,11 @@ def _as_json(summary: ComponentSummary, problem: InvalidComponentError | None) -
     return {**asdict(summary), "is_ok": problem is None, "problem": found}
 
 
-def _print(component: Path, summary: ComponentSummary) -> None:
+def _print(component: Path, world: str, summary: ComponentSummary) -> None:
     code = summary.code
     rows = {
         "file": str(component),
+        "world": world,
         "size": f"{summary.size_bytes:,} bytes",
         "code": f"{code.num_functions:,} functions in {code.num_modules:,} modules, {code.code_bytes:,} bytes, "
         f"the largest function {code.largest_function_bytes:,}",

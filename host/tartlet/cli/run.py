@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tartlet.arguments import checked_tenant
-from tartlet.cli.arguments import parse_adapters, parse_input, parse_limits
+from tartlet.cli.arguments import parse_adapters, parse_config, parse_input, parse_limits, parse_prompt
 from tartlet.cli.interrupts import cancelling, ending_the_process
-from tartlet.errors import ProgramError
+from tartlet.errors import ConfigError, ProgramError
 
 if TYPE_CHECKING:
     from tartlet.cli.run_views import RunView
     from tartlet.host import Host
     from tartlet.progress import Progress
+    from tartlet.run import Run
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
 
 
 def run(
-    program: Annotated[Path, typer.Argument(help="A folder, a .py file, or a component (.wasm).")],
+    program: Annotated[
+        Path | None, typer.Argument(help="A folder, a .py file, or a component (.wasm).", show_default=False)
+    ] = None,
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
@@ -34,6 +37,14 @@ def run(
     input_text: Annotated[
         str | None, typer.Option("--input", "-i", help="The program's input: JSON, @FILE, or - for stdin.")
     ] = None,
+    controller: Annotated[
+        Path | None, typer.Option(help="Instead of a program: a controller, which steers a generation from a prompt.")
+    ] = None,
+    prompt: Annotated[str | None, typer.Option(help="With a controller: the text to go on from, or @FILE.")] = None,
+    config: Annotated[str | None, typer.Option(help="With a controller: its config, JSON or @FILE.")] = None,
+    chat: Annotated[bool, typer.Option("--chat", help="With a controller: the prompt is a user's message.")] = False,
+    max_tokens: Annotated[int | None, typer.Option(help="With a controller: the most tokens of a sequence.")] = None,
+    temperature: Annotated[float, typer.Option(help="With a controller: how tokens are sampled.")] = 0.0,
     model: Annotated[
         str,
         typer.Option(
@@ -71,7 +82,9 @@ def run(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show debug and trace log lines, too.")] = False,
 ) -> None:
     """Run a program next to the model, and stream what it prints."""
-    value = parse_input(input_text, arguments or [])
+    source = _what_to_load(program, controller, prompt, has_input=input_text is not None or bool(arguments))
+    value = parse_input(input_text, arguments or []) if controller is None else parse_config(config)
+    text = parse_prompt(prompt or "")
     limits = parse_limits(limit or [])
     adapters = parse_adapters(adapter or [])
     checked_tenant(tenant)
@@ -79,7 +92,23 @@ def run(
     from tartlet.cli.run_views import JsonView, TerminalView
     from tartlet.host import Host
 
-    view: RunView = JsonView() if as_json else TerminalView(quiet=quiet, verbose=verbose)
+    async def start(host: Host) -> Run:
+        if controller is None:
+            return await host.start(await host.load(source), value, limits=limits, seed=seed, tenant=tenant)
+        return await host.start_control(
+            source,
+            text,
+            value,
+            chat=chat,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            limits=limits,
+            seed=seed,
+            tenant=tenant,
+        )
+
+    shows_texts = controller is not None
+    view: RunView = JsonView() if as_json else TerminalView(quiet=quiet, verbose=verbose, shows_texts=shows_texts)
     with ProgressBars(tells_times=not quiet) as progress:
 
         def give_up() -> None:
@@ -87,7 +116,7 @@ def run(
             view.failed(KeyboardInterrupt())
 
         try:
-            _prepare(program, model, progress, give_up)
+            _prepare(source, model, progress, give_up, is_controller=controller is not None)
             host = Host(
                 model,
                 dtype=dtype,
@@ -100,13 +129,33 @@ def run(
                 progress=progress,
             )
             with ending_the_process(give_up):
-                asyncio.run(_run(host, program, value, view, limits=limits, seed=seed, tenant=tenant))
+                asyncio.run(_run(host, start, view))
         except (Exception, KeyboardInterrupt) as error:
             view.failed(error)
             raise
 
 
-def _prepare(program: Path, model: str, progress: Progress, give_up: Callable[[], None]) -> None:
+def _what_to_load(program: Path | None, controller: Path | None, prompt: str | None, *, has_input: bool) -> Path:
+    """The program or the controller. Raises ConfigError for both, for none, or for what belongs to the other."""
+    if controller is None:
+        if program is None:
+            hint = "Name one, or a controller: --controller FILE --prompt TEXT."
+            raise ConfigError("there is no program to run", hint=hint)
+        if prompt is not None:
+            raise ConfigError(
+                "--prompt is for a controller", hint="Give a program's input as key=value, or by --input."
+            )
+        return program
+    if program is not None or has_input:
+        raise ConfigError("a controller runs without a program", hint="Give its settings by --config, as JSON.")
+    if prompt is None:
+        raise ConfigError("a controller needs a prompt", hint="For example: --prompt 'Once upon a time'")
+    return controller
+
+
+def _prepare(
+    program: Path, model: str, progress: Progress, give_up: Callable[[], None], *, is_controller: bool
+) -> None:
     """Do the long set-up work of a first run. What is wrong with the program shows before anything else is done.
 
     What can be interrupted anywhere is done on the main thread, where Ctrl-C is an exception that tidies up.
@@ -115,8 +164,10 @@ def _prepare(program: Path, model: str, progress: Progress, give_up: Callable[[]
 
     if not program.exists():
         raise ProgramError(f"there is no {program}", hint="Give a folder, a .py file or a component.", code="not_found")
-    if program.is_dir() or program.suffix == ".py":
+    is_source = program.is_dir() or program.suffix == ".py"
+    if is_source:
         runner.read_source(program)
+    if is_source or is_controller:
         runner.runner_component(progress)
     with ending_the_process(give_up):
         _compile(program, progress)
@@ -132,10 +183,9 @@ def _compile(program: Path, progress: Progress) -> None:
         host.load(program)
 
 
-async def _run(host: Host, program: Path, value: Any, view: RunView, **options: Any) -> None:
+async def _run(host: Host, start: Callable[[Host], Awaitable[Run]], view: RunView) -> None:
     async with host:
-        loaded = await host.load(program)
-        run = await host.start(loaded, value, **options)
+        run = await start(host)
         with cancelling(run.cancel):
             async for event in run:
                 view.event(event)

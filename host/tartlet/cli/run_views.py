@@ -37,8 +37,10 @@ class RunView(Protocol):
 class TerminalView:
     """Output and result on stdout; log lines and figures on stderr, so that stdout can be piped."""
 
-    def __init__(self, *, quiet: bool, verbose: bool) -> None:
+    def __init__(self, *, quiet: bool, verbose: bool, shows_texts: bool = False) -> None:
+        """Hide or show log lines; `shows_texts`: the result is that of a controller, and only its texts are shown."""
         self._quiet = quiet
+        self._shows_texts = shows_texts
         self._verbose = verbose
         self._is_line_open = False
         self._usage: RunUsage | None = None
@@ -66,6 +68,8 @@ class TerminalView:
     def ended(self, result: Any) -> None:
         """Show the result: text as it is, anything else as JSON; and one line of figures."""
         self._close_line()
+        if self._shows_texts:
+            result = _texts(result["sequences"])
         if result is not None:
             text = result if isinstance(result, str) else json.dumps(result, indent=2, ensure_ascii=False)
             print(safe_text(text), flush=True)
@@ -85,6 +89,13 @@ class TerminalView:
             sys.stdout.write("\n")
             sys.stdout.flush()
         self._is_line_open = False
+
+
+def _texts(sequences: list[Any]) -> str:
+    """What each sequence has generated, with its number if there are several."""
+    if len(sequences) == 1:
+        return str(sequences[0]["text"])
+    return "\n".join(f"[{number}] {sequence['text']}" for number, sequence in enumerate(sequences))
 
 
 class JsonView:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 MAX_LOGPROBS = 20
+MOST_REFUSED = 16
+"""Decisions in a row on one sequence. Whoever does not look at what is refused would go on for ever."""
 
 
 class Settings(NamedTuple):
@@ -184,7 +186,11 @@ class ControlledGeneration:
         if self._is_over or self._controller.is_busy:
             return
         asked = [sequence for sequence in self._sequences.values() if sequence.has_news]
-        if asked:
+        if any(sequence.num_refused >= MOST_REFUSED for sequence in asked):
+            self._controller.fail(
+                f"{MOST_REFUSED} of its decisions in a row were refused; see `refused` of the outcome"
+            )
+        elif asked:
             outcomes = [outcome_record(sequence, self._num_controller_logprobs) for sequence in asked]
             self._controller.call("step", outcomes, then=lambda decisions: self._decide(asked, decisions))
         elif self._sequences and all(sequence.is_heard for sequence in self._sequences.values()):

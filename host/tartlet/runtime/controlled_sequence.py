@@ -86,6 +86,7 @@ class ControlledSequence:
         self._step: Stepped | None = None
         self._refused: EngineError | None = None
         self._is_asked = True  # the controller is to decide on it
+        self.num_refused = 0  # decisions in a row
         self._awaited: Sequence[Event] | None = None
         self._end_reason: FinishReason | None = None  # why it was cancelled
         context.run.link.register(self.generation_id, self)
@@ -123,7 +124,7 @@ class ControlledSequence:
         if isinstance(event, Stepped):
             self._add(event, at_ns)
         elif isinstance(event, StepRefused):
-            self._refused, self._is_asked = event.error, True
+            self.refuse(event.error)
         elif isinstance(event, Finished):
             if self._end_reason is not None and event.reason is FinishReason.CANCELLED:
                 event = Finished(event.generation_id, self._end_reason, event.usage, event.stop_string)
@@ -134,7 +135,7 @@ class ControlledSequence:
             self._end(None)
 
     def _add(self, step: Stepped, at_ns: int) -> None:
-        self._step, self._is_asked = step, True
+        self._step, self._is_asked, self.num_refused = step, True, 0
         self.context.take_step(step.backtrack, step.token_ids)
         num_counted = len(step.token_ids) + (step.sampled is not None and step.sampled not in step.token_ids[:1])
         if num_counted:
@@ -189,6 +190,7 @@ class ControlledSequence:
     def refuse(self, error: EngineError) -> None:
         """Ask the controller again, since its decision cannot be carried out."""
         self._refused, self._is_asked = error, True
+        self.num_refused += 1
 
     def stop(self, reason: FinishReason | None) -> None:
         """End it with what it has, for that reason; None: as cancelled. No effect if it has ended."""

@@ -251,6 +251,15 @@ class Wrong(Controller):
     assert outcomes.reasons == ["stopped"]
 
 
+def test_whoever_decides_wrongly_again_and_again_is_ended(host: sync.Host) -> None:
+    """A controller that does not look at refusals does not go round for ever."""
+    error = Outcomes(
+        host, "class C(Controller):\n    def step(self, sequence, info): return Branch(allow=[1 << 31])"
+    ).error()
+
+    assert "16 of its decisions in a row were refused" in error.message
+
+
 # ---- Forks ----
 
 

@@ -7,6 +7,7 @@ import pytest
 import wasmtime
 from typer.testing import CliRunner
 
+from benchmarks.controller_fixture import controller
 from tartlet.cli import app
 
 GOOD = """(component
@@ -38,6 +39,23 @@ def test_a_component_that_fits_is_described(tmp_path: Path) -> None:
     assert "2 functions in 1 modules" in result.stdout
     assert "exports  run (function)" in result.stdout
     assert "this host would run it" in result.stdout
+
+
+def test_a_controller_is_told_by_its_exports(tmp_path: Path) -> None:
+    """It is checked against its own world; one that lacks a function of it is refused."""
+    path = tmp_path / "controller.wasm"
+    path.write_bytes(controller())
+
+    result = CliRunner().invoke(app, ["check", str(path)])
+
+    assert result.exit_code == 0, result.output
+    assert "world    controller" in result.stdout
+    half = write_component(
+        tmp_path, GOOD.replace('(func (export "run") (param "input"', '(func (export "step") (param "input"')
+    )
+    result = CliRunner().invoke(app, ["check", str(half), "--json"])
+    found = json.loads(result.stdout)
+    assert (found["world"], found["problem"]["code"]) == ("controller", "missing_export")
 
 
 def test_json_says_the_same(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tartlet.cli import app
+from tartlet.runner import read_source
 
 
 def test_a_new_program_has_its_name_in_it(tmp_path: Path) -> None:
@@ -20,6 +21,19 @@ def test_a_new_program_has_its_name_in_it(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["name"] == "my_inferlet"
     assert (folder / "README.md").read_text().startswith("# my_inferlet\n")
     compile((folder / "main.py").read_text(), "main.py", "exec")
+
+
+def test_a_new_controller(tmp_path: Path) -> None:
+    """Its files are a controller's, and what is told to do runs it."""
+    folder = tmp_path / "loud"
+
+    result = CliRunner().invoke(app, ["new", str(folder), "--template", "controller"])
+
+    assert result.exit_code == 0, result.output
+    assert f"tartlet run --controller {folder} --prompt" in result.stdout
+    assert read_source(folder).has_controller
+    assert not read_source(folder).has_inferlet
+    assert f"tartlet run --controller {folder}" in (folder / "README.md").read_text()
 
 
 def test_nothing_is_ever_written_over(tmp_path: Path) -> None:

@@ -192,3 +192,63 @@ def test_ctrl_c_cancels_the_run(program: Path, mode: str) -> None:
     assert process.returncode == 130
     assert err.splitlines()[-1] == "cancelled"
     assert "Traceback" not in err
+
+
+CONTROLLER = """
+from tartlet_sdk import Branch, Controller
+
+class Fork(Controller):
+    def start(self, config, prompt):
+        self.n = (config or {}).get("n", 1)
+    def step(self, sequence, info):
+        n, self.n = self.n, 1
+        if len(sequence.generated) > 3:
+            return []
+        return [Branch.force([72 + k]) for k in range(n)] if n > 1 else None
+"""
+
+
+@pytest.fixture
+def controller(tmp_path: Path) -> Path:
+    path = tmp_path / "fork.py"
+    path.write_text(CONTROLLER)
+    return path
+
+
+def test_a_controller_runs_from_a_prompt(controller: Path, tmp_path: Path) -> None:
+    """What it generates is printed: one text as it is, several with their numbers; JSON has a list."""
+    one = run("--controller", controller, "--prompt", "hello", "--quiet")
+    (tmp_path / "config.json").write_text('{"n": 3}')
+    (tmp_path / "prompt.txt").write_text("hello")
+    files = "--prompt", f"@{tmp_path}/prompt.txt", "--config", f"@{tmp_path}/config.json"
+    several = run("--controller", controller, *files, "--chat", "--temperature", 1, "--seed", 1, "--quiet")
+    lines = run("--controller", controller, "--prompt", "hello", "--config", '{"n": 2}', "--json").stdout.splitlines()
+
+    assert one.exit_code == 0, one.output
+    assert one.stdout.strip()
+    assert [line[:3] for line in several.stdout.split("\n") if line.startswith("[")] == ["[0]", "[1]", "[2]"]
+    sequences = json.loads(lines[-1])["value"]["sequences"]
+    assert [(each["tokens"], each["finish_reason"]) for each in sequences] == [(4, "stopped")] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "there is no program to run"),
+        (["PROGRAM", "--prompt", "x"], "--prompt is for a controller"),
+        (["--controller", "CONTROLLER"], "a controller needs a prompt"),
+        (["PROGRAM", "--controller", "CONTROLLER", "--prompt", "x"], "a controller runs without a program"),
+        (["--controller", "CONTROLLER", "--prompt", "x", "--input", "{}"], "a controller runs without a program"),
+        (["--controller", "CONTROLLER", "--prompt", "x", "--config", "{"], "--config is not JSON"),
+        (["--controller", "PROGRAM", "--prompt", "x"], "is an inferlet, not a controller"),
+        (["CONTROLLER"], "tartlet run --controller"),
+    ],
+)
+def test_what_does_not_go_together(program: Path, controller: Path, arguments: list[str], message: str) -> None:
+    """It is refused with what to do."""
+    paths = {"PROGRAM": str(program), "CONTROLLER": str(controller)}
+
+    result = run(*(paths.get(argument, argument) for argument in arguments))
+
+    assert result.exit_code != 0
+    assert message in result.stderr.replace("\n", " ")
