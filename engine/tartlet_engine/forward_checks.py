@@ -34,7 +34,8 @@ def check_forward(command: Forward, info: ModelInfo, next_position: int, max_bat
             _refuse(f"{name} must be one for each of {num_tokens:,} tokens, got {len(values):,}")
     for index, parent in enumerate(command.parents or ()):
         if not LAST_TOKEN <= parent < index:
-            _refuse(f"parents[{index}] must be {LAST_TOKEN} to {index - 1}, got {parent}")
+            earlier = f"one of the {index:,} tokens before it, or " if index else ""
+            _refuse(f"parents[{index}] must be {earlier}the context's last token")
     parents = simplified(command.parents)
     most = min(MAX_TREE_TOKENS, max_batch_tokens)
     if parents is not None and num_tokens > most:
@@ -66,7 +67,8 @@ def _check_requests(command: Forward, info: ModelInfo) -> None:
     _check_count("requests", len(requests), MAX_REQUESTS)
     for index, request in enumerate(requests):
         if not LAST_TOKEN <= request.row < len(command.token_ids):
-            _refuse(f"requests[{index}].row must be {LAST_TOKEN} to {len(command.token_ids) - 1}, got {request.row}")
+            tokens = f"one of the pass's {len(command.token_ids):,} tokens, or " if command.token_ids else ""
+            _refuse(f"requests[{index}].row must be {tokens}the context's last token")
         if request.top < 0 or request.sample_index < 0:
             _refuse(f"requests[{index}] has a negative number")
         validation.check_token_ids(f"requests[{index}].token_ids", request.token_ids, info.vocabulary_size)

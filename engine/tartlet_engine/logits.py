@@ -100,13 +100,13 @@ class LogitsProcessor:
         return other
 
     def biased(
-        self, biases: Sequence[tuple[int, float]], boosts: Sequence[tuple[NDArray[np.int64], float]]
+        self, biases: Sequence[tuple[int, float]], boosts: Sequence[tuple[NDArray[np.uint32], float]]
     ) -> LogitsProcessor:
         """Return one that adds these biases as well, and shares its counts with this one: for one row only.
 
         Args:
             biases: tokens, and what is added to the logit of each.
-            boosts: sets of tokens, each once, and what is added to the logits of all of them.
+            boosts: masks, of `uint32[ceil(V / 32)]`, and what is added to the logits of all of their tokens.
         """
         other = copy.copy(self)
         sums = self._biases.copy()
@@ -114,10 +114,12 @@ class LogitsProcessor:
             sums[token_id] = sums.get(token_id, 0.0) + bias
         other._bias_ids = np.array(list(sums), dtype=np.int64)
         other._bias = np.array(list(sums.values()), dtype=np.float32)
-        for token_ids, boost in boosts:
-            total = np.zeros(1 + max(other._bias_ids.max(initial=0), token_ids.max(initial=0)), dtype=np.float32)
+        if boosts:
+            total = np.zeros(32 * len(boosts[0][0]), dtype=np.float32)
             total[other._bias_ids] = other._bias
-            total[token_ids] += np.float32(boost)
+            for mask, boost in boosts:
+                bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+                np.add(total, np.float32(boost), out=total, where=bits.view(np.bool_))
             other._bias_ids = np.flatnonzero(total)
             other._bias = total[other._bias_ids]
         return other

@@ -31,6 +31,8 @@ _TOP_P_FLOORS = (2.0**-8, 2.0**-11, 2.0**-14, 2.0**-17, 0.0)
 _MOST_SORTED = 1024
 _BITS_OF_ONE = 0x3F80  # the leading 16 bits of 1.0 in float32
 _MASK_64 = (1 << 64) - 1
+LEAST_TEMPERATURE = 1e-30
+"""What is below counts as this much: the most likely tokens alone are left, and nothing overflows."""
 
 
 @dataclass(slots=True)
@@ -173,7 +175,7 @@ def _choose(logits: _Row, best: np.float32, sampling: Sampling, number: float) -
     if 0 < sampling.top_k < len(logits):
         ids, logits = _keep(ids, logits, largest(logits, sampling.top_k))
     weights = logits - best
-    weights /= np.float32(sampling.temperature)
+    weights /= np.float32(max(sampling.temperature, LEAST_TEMPERATURE))
     np.exp(weights, out=weights)  # the greatest is 1
     if sampling.top_p < 1:
         ids, weights = _keep(ids, weights, _top_p(weights, sampling.top_p))

@@ -30,12 +30,15 @@ MAX_STOP_STRING_LEN = 1024  # characters
 MAX_STOP_TOKENS = 1024
 MAX_LOGIT_BIASES = 1024
 MAX_PENALTY = 100.0
+MIN_REPETITION_PENALTY = 0.001  # not allowed itself; what is divided by it stays finite
 MAX_BIAS = 1000.0
 MAX_TEMPERATURE = 100.0
 MAX_DRAFT = 32  # tokens
 MAX_NGRAM = 8
 MAX_EXPECTED_TOKENS = 16_384
+MAX_ALLOWED = 4096  # tokens of a list; masks have any number
 MAX_SPLICES = 64
+MAX_SPLICE_CONDITIONS = 4096  # tokens, of all splices of a step together
 MAX_BOOSTS = 4
 MAX_TTL_MS = 10 * 365 * 24 * 3600 * 1000
 MAX_TENANT_LEN = 256  # characters
@@ -109,8 +112,9 @@ def check_step_answer(answer: StepAnswer, info: ModelInfo) -> None:
     if answer.temperature is not None:
         _check_number("temperature", answer.temperature, 0.0, MAX_TEMPERATURE)
     if answer.allow is not None:
-        if not 1 <= len(answer.allow) <= info.vocabulary_size:
-            _refuse("allow", f"{len(answer.allow)} ids", f"1 to {info.vocabulary_size} ids")
+        if not 1 <= len(answer.allow) <= MAX_ALLOWED:
+            hint = "Make a mask of more." if answer.allow else ""
+            _refuse("allow", f"{len(answer.allow):,} ids", f"1 to {MAX_ALLOWED:,} ids", hint)
         check_token_ids("allow", answer.allow, info.vocabulary_size)
     _check_biases("bias", answer.bias, info.vocabulary_size)
     if len(answer.boosts) > MAX_BOOSTS:
@@ -121,8 +125,16 @@ def check_step_answer(answer: StepAnswer, info: ModelInfo) -> None:
         _refuse("splices", f"{len(answer.splices)} splices", f"at most {MAX_SPLICES}")
     if not answer.sample and (len(answer.splices) > 1 or any(splice.when_sampled for splice in answer.splices)):
         _refuse("splices", f"{len(answer.splices)} splices", "one without a condition, or none, if nothing is sampled")
+    _check_total("when_sampled", [splice.when_sampled for splice in answer.splices], MAX_SPLICE_CONDITIONS)
+    _check_total("token_ids", [splice.token_ids for splice in answer.splices], info.context_len)
     for position, splice in enumerate(answer.splices):
         _check_splice(f"splices[{position}]", splice, info)
+
+
+def _check_total(field: str, lists: Sequence[Sequence[int]], allowed: int) -> None:
+    """Raise CommandError unless the splices of a step have at most so many tokens together: an answer takes little."""
+    if (total := sum(map(len, lists))) > allowed:
+        _refuse(f"{field} of all splices", f"{total:,} ids", f"at most {allowed:,} ids together")
 
 
 def _check_splice(field: str, splice: Splice, info: ModelInfo) -> None:
@@ -131,8 +143,6 @@ def _check_splice(field: str, splice: Splice, info: ModelInfo) -> None:
     check_token_ids(f"{field}.when_sampled", splice.when_sampled, info.vocabulary_size)
     if splice.backtrack < 0:
         _refuse(f"{field}.backtrack", splice.backtrack, "0 or greater")
-    if len(splice.token_ids) > info.context_len:
-        _refuse(f"{field}.token_ids", f"{len(splice.token_ids)} ids", f"at most {info.context_len} ids")
     check_token_ids(f"{field}.token_ids", splice.token_ids, info.vocabulary_size)
 
 
@@ -144,8 +154,9 @@ def check_sampling(sampling: Sampling, vocabulary_size: int) -> None:
     _check_number("sampling.frequency_penalty", sampling.frequency_penalty, -MAX_PENALTY, MAX_PENALTY)
     if not 0.0 < sampling.top_p <= 1.0:
         _refuse("sampling.top_p", sampling.top_p, "greater than 0, up to 1")
-    if not 0.0 < sampling.repetition_penalty <= MAX_PENALTY:
-        _refuse("sampling.repetition_penalty", sampling.repetition_penalty, f"greater than 0, up to {MAX_PENALTY:g}")
+    if not MIN_REPETITION_PENALTY < sampling.repetition_penalty <= MAX_PENALTY:
+        allowed = f"greater than {MIN_REPETITION_PENALTY:g}, up to {MAX_PENALTY:g}"
+        _refuse("sampling.repetition_penalty", sampling.repetition_penalty, allowed)
     if sampling.top_k < 0:
         _refuse("sampling.top_k", sampling.top_k, "0 or greater")
     if not 0 <= sampling.seed < 2**64:
@@ -191,5 +202,5 @@ def _check_number(field: str, value: float, least: float, greatest: float) -> No
         _refuse(field, value, f"{least:g} to {greatest:g}")
 
 
-def _refuse(field: str, value: object, allowed: str) -> None:
-    raise CommandError(ErrorCode.INVALID_ARGUMENT, f"{field} must be {allowed}, got {value}")
+def _refuse(field: str, value: object, allowed: str, hint: str = "") -> None:
+    raise CommandError(ErrorCode.INVALID_ARGUMENT, f"{field} must be {allowed}, got {value}", hint)

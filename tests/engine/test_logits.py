@@ -36,6 +36,20 @@ def test_equals_plain_formulas(context: list[int], generated: list[int], repetit
     np.testing.assert_allclose(processor.apply(LOGITS), expected, rtol=1e-5, atol=1e-5)
 
 
+def test_biases_and_boosts_of_one_row_add_up() -> None:
+    """Those of single tokens and of masks, on top of the generation's; the generation's own stays as it is."""
+    ids = [np.array([0, 2]), np.array([2, 3])]
+    masks = [np.packbits(np.isin(np.arange(64), each), bitorder="little").view(np.uint32) for each in ids]
+    processor = LogitsProcessor(Sampling(0, logit_bias=((1, 5.0),)), [])
+    expected = LOGITS.copy()
+    expected[:4] += np.array([1.0, 7.0, 1.0 - 3.0, -3.0], dtype=np.float32)
+
+    biased = processor.biased([(1, 2.0)], [(masks[0], 1.0), (masks[1], -3.0)])
+
+    np.testing.assert_allclose(biased.apply(LOGITS), expected, rtol=1e-6)
+    assert processor.apply(LOGITS)[1] == LOGITS[1] + np.float32(5.0)
+
+
 def test_leaves_its_argument_alone() -> None:
     """Forks share logits: applying a processor does not write to them."""
     before = LOGITS.copy()

@@ -197,11 +197,14 @@ def test_tokens_that_launches_go_on_with() -> None:
     assert [isinstance(result, Sampled) for result in pending.wait()] == [True, False, True]
 
 
+@pytest.mark.filterwarnings("error")  # of overflows
 def test_extreme_temperatures() -> None:
     """A temperature near 0 is greedy, a huge one uniform, and neither is an error."""
     logits = random_logits(1, 300)
 
-    assert sample_ids(logits, [SamplingRow(Sampling(0, 1e-30), 0)]) == [int(logits.argmax())]
+    for temperature in (1e-30, 1e-38, 1e-45):  # the last two have no inverse in float32
+        row = SamplingRow(Sampling(0, temperature, top_p=0.9), 0)
+        assert sample_ids(logits, [row]) == [int(logits.argmax())]
     assert len({sample_ids(logits, [SamplingRow(Sampling(0, 1e30), i)])[0] for i in range(200)}) > 100
 
 

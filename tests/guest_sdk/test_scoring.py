@@ -33,9 +33,9 @@ def test_each_text_has_a_score(run_async: Any, monkeypatch: pytest.MonkeyPatch) 
     sizes = []
     logprobs = Branches.logprobs
 
-    async def counted(branches: Branches, context: Any) -> dict[tuple[int, int], float]:
+    async def counted(branches: Branches, context: Any, name: str) -> dict[tuple[int, int], float]:
         sizes.append(len(branches.tokens))
-        return await logprobs(branches, context)
+        return await logprobs(branches, context, name)
 
     monkeypatch.setattr(Branches, "logprobs", counted)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tartlet_sdk import InvalidArgument, Mask, Model, Splice, Unavailable
+from tartlet_sdk import InvalidArgument, Mask, Model, Steps, Unavailable
 
 
 def context() -> Any:
@@ -25,31 +25,6 @@ def test_tokens_and_text_are_kept(run_async: Any) -> None:
             assert steps.text == "".join(outcome.text for outcome in outcomes)
         with pytest.raises(Unavailable, match=r"have not begun, or were stopped"):
             await steps.next()
-
-    run_async(main())
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"allow": ["a"]}, "Steps.next: allow must be token ids"),
-        ({"mask": [5]}, "Steps.next: mask must be a Mask"),
-        ({"bias": {-1: 1.0}}, "Steps.next: a token of bias must be from 0"),
-        ({"bias": {1: float("nan")}}, r"Steps.next: bias\[1\] must be a finite number"),
-        ({"boost": {5: 1.0}}, "Steps.next: mask must be a Mask"),
-        ({"temperature": -1}, "Steps.next: temperature must be a finite number from 0"),
-        ({"splices": [5]}, "Steps.next: splices must be of Splice"),
-        ({"splices": [Splice(backtrack=-1)]}, "Steps.next: backtrack must be from 0"),
-        ({"splices": [Splice(["x"])]}, "Steps.next: tokens of a splice must be token ids"),
-    ],
-)
-def test_wrong_arguments_are_told_by_name(run_async: Any, given: Any, message: str) -> None:
-    """They never reach the host, where they would end the run."""
-
-    async def main() -> None:
-        async with context().steps() as steps:
-            with pytest.raises(InvalidArgument, match=message):
-                await steps.next(**given)
 
     run_async(main())
 
@@ -80,6 +55,94 @@ def test_forks_know_what_their_parent_knows(run_async: Any) -> None:
             assert len(steps.tokens) == 1
 
     run_async(main())
+
+
+def test_errors_name_the_call(run_async: Any) -> None:
+    """What is wrong with a text to force or to go back for is told of that call, not of `next`."""
+
+    async def main() -> None:
+        async with context().steps() as steps:
+            for message in ("Steps.force: tokens must be", "Steps.backtrack: tokens must be"):
+                with pytest.raises(InvalidArgument, match=message):
+                    await (steps.force([-1]) if "force" in message else steps.backtrack(1, then=[-1]))
+        with pytest.raises(Unavailable, match=r"Steps.force: the steps have not begun"):
+            await steps.force("x")
+
+    run_async(main())
+
+
+def test_an_empty_mask_is_not_taken_for_none(run_async: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no tokens, which is for the engine to refuse, not a step without conditions."""
+    answers = []
+
+    async def record(steps: Any, answer: Any, name: str) -> None:
+        answers.append(answer)
+
+    monkeypatch.setattr(Steps, "_answer", record)
+
+    async def main() -> None:
+        async with context().steps() as steps:
+            mask = Mask.of([])
+            assert not mask
+            await steps.next(mask=mask)
+            await steps.next()
+
+    run_async(main())
+    assert [answer.mask is None for answer in answers] == [False, True]
+
+
+@pytest.mark.runner
+def test_a_step_whose_task_was_cancelled_is_taken_in_later(sandbox: Any) -> None:
+    """It is carried out all the same; the next call tells of its own step, and tokens and text have both."""
+    assert (
+        sandbox.run("""
+@inferlet
+async def main():
+    context = Model.default().context()
+    context.fill("abcdefgh")
+    async with context.steps() as steps:
+        for answer in (steps.next(), steps.backtrack(100)):  # the second will be refused
+            task = asyncio.create_task(answer)
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert task.cancelled()
+            try:
+                steps.fork()
+            except Unavailable as error:
+                assert "backtrack(0)" in error.hint
+        assert (await steps.next()).text == "b"
+        assert (await steps.next()).text == "c"
+        assert steps.text == "abc" and context.tokens[8:] == steps.tokens == list(b"abc")
+        task = asyncio.create_task(steps.next())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await steps.backtrack(0)
+        child = steps.fork()
+        return child.text
+""")
+        == "abcd"
+    )
+
+
+@pytest.mark.runner
+def test_steps_belong_to_one_task_at_a_time(sandbox: Any) -> None:
+    """Another one is told so, and what the first waits for comes."""
+    assert sandbox.run("""
+@inferlet
+async def main():
+    context = Model.default().context()
+    context.fill("abc")
+    async with context.steps() as steps:
+        first, second = await asyncio.gather(steps.next(), steps.next(), return_exceptions=True)
+        assert (await steps.next()).text == "b"
+        return [first.text, str(second)]
+""") == [
+        "a",
+        "Steps.next: another task waits for a step of these steps\n"
+        "Only one task at a time can go on with them: wait for it, or give each a fork.",
+    ]
 
 
 @pytest.mark.runner

@@ -18,7 +18,7 @@ from tartlet_engine.api import EngineError, PositionLogprobs, TokenLogprob
 from tartlet_engine.cuda.device_step import move_together
 from tartlet_engine.cuda.sampling_kernels import sample_kernel
 from tartlet_engine.logits import LogitsProcessor
-from tartlet_engine.sampler import Sampled, SamplingRow, no_choice, uniform
+from tartlet_engine.sampler import LEAST_TEMPERATURE, Sampled, SamplingRow, no_choice, uniform
 
 _BLOCK = 1024  # logits that the kernel looks at together
 
@@ -88,7 +88,9 @@ def launch_sampling(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> Pendin
     samplings = [row.sampling for row in rows]
     numbers = [uniform(row.sampling.seed, row.token_index) for row in rows]
     whole = torch.tensor([sampling.top_k for sampling in samplings])
-    parameters = torch.tensor([[s.temperature, s.top_p, s.min_p] for s in samplings], dtype=torch.float32).T
+    warm = [max(s.temperature, LEAST_TEMPERATURE) if s.temperature else 0.0 for s in samplings]
+    rows_of = [[temperature, s.top_p, s.min_p] for temperature, s in zip(warm, samplings, strict=True)]
+    parameters = torch.tensor(rows_of, dtype=torch.float32).T
     (top_ks,) = move_together([whole], logits.device)
     (temperatures, top_ps, min_ps) = move_together(list(parameters), logits.device)
     (device_numbers,) = move_together([torch.tensor(numbers, dtype=torch.float64)], logits.device)

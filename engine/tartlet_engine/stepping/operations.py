@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tartlet_engine import validation
 from tartlet_engine.api import (
     AnswerStep,
@@ -55,7 +52,7 @@ class StepOperations:
             validation.check_step_answer(command.answer, self._info)
             self._check_room(generation, command.answer)
             allowed = self._allowed(generation, command.answer)
-            boosts = [(self._tokens_of(generation, mask_id), boost) for mask_id, boost in command.answer.boosts]
+            boosts = [(self._mask(generation, mask_id), boost) for mask_id, boost in command.answer.boosts]
         except CommandError as error:
             self._demands.events.append(StepRefused(command.generation_id, error.error))
             return
@@ -93,14 +90,13 @@ class StepOperations:
         if answer.allow is not None:
             words = words_of(answer.allow, self._info.vocabulary_size)
         if answer.mask_id is not None:
-            mask = self._constraints.masks.get(generation.sequence.account, answer.mask_id)
+            mask = self._mask(generation, answer.mask_id)
             words = mask if words is None else words & mask
         return words
 
-    def _tokens_of(self, generation: Generation, mask_id: int) -> NDArray[np.int64]:
-        """Return the tokens of a mask, ascending. Raises CommandError if there is no such mask."""
-        mask = self._constraints.masks.get(generation.sequence.account, mask_id)
-        return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+    def _mask(self, generation: Generation, mask_id: int) -> Words:
+        """Return a mask of a generation's run. Raises CommandError if there is none by that id."""
+        return self._constraints.masks.get(generation.sequence.account, mask_id)
 
     def _check_room(self, generation: Generation, answer: StepAnswer) -> None:
         """Raise CommandError unless each splice leaves a token at least, and not more than the model can have."""

@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from tartlet_engine.api import EngineError, ErrorCode, Sampling, StepAnswer, StepRefused
 from tartlet_engine.commits import Commits
@@ -27,8 +25,8 @@ from tartlet_engine.sampler import Sampled, SamplingRow
 from tartlet_engine.sequence import Sequence
 from tartlet_engine.stepping.splices import StepCommits
 
-Boost = tuple[NDArray[np.int64], float]
-"""Tokens, each once, and what is added to the logits of all of them."""
+Boost = tuple[Words, float]
+"""A mask, and what is added to the logits of all of its tokens."""
 
 MOST_KEPT_BYTES = 1 << 28
 """Logits of generations that wait for their programs, all together."""
@@ -64,7 +62,7 @@ class SteppedRows:
             generation: whose program has answered.
             answer: what it wants.
             allowed: what can be sampled, besides what the generation may; None: all.
-            boosts: the answer's, with the tokens of their masks.
+            boosts: the answer's, with their masks.
         """
         steps = generation.steps
         assert steps is not None

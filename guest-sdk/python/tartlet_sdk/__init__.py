@@ -13,6 +13,7 @@ async def three_names(thing: str = "bakery") -> list[str]:
 """
 
 from tartlet_sdk import run, variables
+from tartlet_sdk.answer import Splice
 from tartlet_sdk.constraint import Constraint
 from tartlet_sdk.context import Context, SavedContext
 from tartlet_sdk.controlled import ControlledGeneration
@@ -49,7 +50,7 @@ from tartlet_sdk.model import Model, ModelInfo
 from tartlet_sdk.run import RunInfo, RunLimit
 from tartlet_sdk.sampler import Sampler
 from tartlet_sdk.speculation import Speculation
-from tartlet_sdk.steps import Outcome, Splice, Steps
+from tartlet_sdk.steps import Outcome, Steps
 from tartlet_sdk.stop import StopCondition, ends_with_any, ignore_eos, max_tokens, stop_strings, stop_tokens
 
 __version__ = "0.1.0"

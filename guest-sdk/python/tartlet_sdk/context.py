@@ -388,8 +388,9 @@ class Context:
 
     async def next_distribution(self, top: int = 20) -> Row:
         """What may come next: the `top` most likely tokens with their log-probabilities, and the entropy."""
-        ask = Ask(top=checks.whole(top, "top", "Context.next_distribution"), entropy=True)
-        with await self.forward(ask=[ask]) as found:
+        name = "Context.next_distribution"
+        ask = Ask(top=checks.whole(top, "top", name), entropy=True)
+        with await compute(self, (), parents=None, positions=None, ask=[ask], logprobs=False, name=name) as found:
             return found.rows[0]
 
     def steps(

@@ -141,23 +141,25 @@ async def compute(
     positions: Iterable[int] | None,
     ask: Iterable[Ask],
     logprobs: bool,
+    name: str = CALL,
 ) -> Pass:
-    """Let the host compute a pass, and read what it found: `Context.forward`."""
+    """Let the host compute a pass, and read what it found: `Context.forward`, or for the call `name`."""
     rows = (
         None
         if parents is None
-        else [checks.whole(each, "a parent", CALL, LAST, checks.U32 - 1) + 1 for each in parents]
+        else [checks.whole(each, "a parent", name, LAST, checks.U32 - 1) + 1 for each in parents]
     )
     options = wit.forward.Options(
         parents=rows,
-        positions=None if positions is None else checks.tokens(positions, "positions", CALL),
+        positions=None if positions is None else checks.tokens(positions, "positions", name),
         log_probabilities=bool(logprobs),
         requests=[each.to_wit() for each in ask],
     )
-    handle = call(CALL, wit.forward.forward, context._handle("forward"), checks.tokens(tokens, "tokens", CALL), options)
+    ids = checks.tokens(tokens, "tokens", name)
+    handle = call(name, wit.forward.forward, context._handle(name.partition(".")[2]), ids, options)
     try:
         await event_loop.wait(handle.ready())
-        found = call(CALL, handle.read)
+        found = call(name, handle.read)
     except BaseException:
         handle.__exit__(None, None, None)
         raise

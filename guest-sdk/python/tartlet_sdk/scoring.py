@@ -51,11 +51,11 @@ class Branches:
             row = self._children[key]
         self._next[row][text[-1]] = None
 
-    async def logprobs(self, context: Context) -> dict[tuple[int, int], float]:
-        """Compute all, and keep nothing: log-probabilities by row and the token that comes after it."""
+    async def logprobs(self, context: Context, name: str) -> dict[tuple[int, int], float]:
+        """Compute all for the call `name`, and keep nothing: log-probabilities by row and the token after it."""
         ask = [Ask(row, given=list(tokens)) for row, tokens in self._next.items()]
         with await compute(
-            context, self.tokens, parents=self.parents, positions=None, ask=ask, logprobs=False
+            context, self.tokens, parents=self.parents, positions=None, ask=ask, logprobs=False, name=name
         ) as found:
             return {
                 (row, token): logprob
@@ -88,23 +88,26 @@ async def score(context: Context, options: Iterable[str]) -> list[float]:
             branches.add(text)
             group.append(text)
         if group:
-            found = await branches.logprobs(context)
+            found = await branches.logprobs(context, name)
             totals += [branches.total(text, found) for text in group]
         else:  # a text that is a pass by itself
-            totals.append(sum(await line(context, texts[len(totals)])))
+            totals.append(sum(await line(context, texts[len(totals)], name)))
     return totals
 
 
 async def logprobs(context: Context, text: str) -> list[TokenLogprob]:
     """Each token of a text with its log-probability: `Context.logprobs`."""
-    tokens = _tokens(context, text, "text", "Context.logprobs")
-    return [TokenLogprob(*pair) for pair in zip(tokens, await line(context, tokens), strict=True)]
+    name = "Context.logprobs"
+    tokens = _tokens(context, text, "text", name)
+    return [TokenLogprob(*pair) for pair in zip(tokens, await line(context, tokens, name), strict=True)]
 
 
-async def line(context: Context, tokens: list[int]) -> list[float]:
+async def line(context: Context, tokens: list[int], name: str) -> list[float]:
     """The log-probability of each token, if they all follow the context. Keeps nothing."""
     last = Ask(len(tokens) - 2, given=tokens[-1:])  # known before the last token is computed
-    with await compute(context, tokens[:-1], parents=None, positions=None, ask=[last], logprobs=True) as found:
+    with await compute(
+        context, tokens[:-1], parents=None, positions=None, ask=[last], logprobs=True, name=name
+    ) as found:
         return [*found.logprobs, *found.rows[0].given]
 
 

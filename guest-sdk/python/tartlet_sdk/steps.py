@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tartlet_sdk import checks, event_loop, wit
+from tartlet_sdk.answer import NEXT, Splice, answer, plain_answer
 from tartlet_sdk.draft import TokenLogprobs, Usage
-from tartlet_sdk.errors import InvalidArgument, Unavailable
+from tartlet_sdk.errors import TartletError, Unavailable
 from tartlet_sdk.host_call import call, kebab
 from tartlet_sdk.mask import Mask, mask_id
 
@@ -23,23 +24,6 @@ if TYPE_CHECKING:
     from tartlet_sdk.stop import StopCondition
 
 T = TypeVar("T")
-NEXT = "Steps.next"
-
-
-@dataclass(frozen=True, slots=True)
-class Splice:
-    """A change of what a step appends: `backtrack` tokens are dropped from the end, then `tokens` appended.
-
-    In a step that samples, `backtrack` counts the sampled token, too: 0 keeps it, 1 replaces it, 2 also drops the one
-    before it.
-    """
-
-    tokens: Iterable[int] = ()
-    """Appended as they are; nobody samples them."""
-    backtrack: int = 0
-    """Tokens to drop."""
-    when_sampled: Iterable[int] = ()
-    """Holds if one of these is sampled; empty: whatever is sampled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +77,8 @@ class Steps:
         self._handle: wit_stepping.Steps | None = None
         self._ready = 0  # the handle's event
         self._is_child = False
+        self._is_waited_for = False  # a task is in `next`, `force` or `backtrack`
+        self._is_left = False  # a step was answered, and its outcome has not been taken in
 
     async def __aenter__(self) -> Steps:
         if self._is_child:
@@ -137,30 +123,20 @@ class Steps:
                 than there is. Nothing has changed, and the steps go on.
             DeadlineExceeded: The program did not answer for longer than the run's limit `max_step_ms`.
         """
-        if not (allow or mask or bias or boost or splices) and allow is None and temperature is None:
-            return await self._answer(_plain())
-        return await self._answer(
-            wit.stepping.Answer(
-                sample=True,
-                allow=None if allow is None else checks.tokens(allow, "allow", NEXT),
-                mask=mask_id(mask, NEXT),
-                bias=_pairs(bias),
-                boosts=[(_id_of(each), checks.number(amount, "boost", NEXT)) for each, amount in (boost or {}).items()],
-                temperature=None if temperature is None else checks.number(temperature, "temperature", NEXT, 0),
-                splices=[_splice(each) for each in splices],
-            )
-        )
+        is_plain = allow is None and mask is None and bias is None and boost is None and temperature is None
+        if is_plain and splices == ():
+            return await self._answer(plain_answer(), NEXT)
+        given = answer(allow=allow, mask=mask, bias=bias, boost=boost, temperature=temperature, splices=splices)
+        return await self._answer(given, NEXT)
 
     async def force(self, what: str | Iterable[int]) -> Outcome:
         """Append a text or tokens, without sampling. What is forced in a row is computed together."""
-        return await self.backtrack(0, then=what)
+        return await self._replace(0, what, "Steps.force")
 
     async def backtrack(self, num_tokens: int, then: str | Iterable[int] = ()) -> Outcome:
         """Drop the last tokens, also of what the context held before, then append a text or tokens."""
-        count = checks.whole(num_tokens, "num_tokens", "Steps.backtrack")
-        tokens = self._tokens_of(then)
-        splices = [wit.stepping.Splice([], count, tokens)] if count or tokens else []
-        return await self._answer(wit.stepping.Answer(False, None, None, [], [], None, splices))
+        name = "Steps.backtrack"
+        return await self._replace(checks.whole(num_tokens, "num_tokens", name), then, name)
 
     def fork(self, *, seed: int | None = None) -> Steps:
         """Fork context and steps between two steps. The child has sampled, and counted, what its parent has.
@@ -172,6 +148,9 @@ class Steps:
             seed: The child's from here on; without one, the run draws it.
         """
         handle = self._require_handle("Steps.fork")
+        if self._is_left:
+            hint = "Wait for its task; if that was cancelled, `await steps.backtrack(0)` takes in what it has done."
+            raise Unavailable("a step is being carried out", hint=hint, call="Steps.fork")
         if seed is not None:
             checks.whole(seed, "seed", "Steps.fork", 0, (1 << 64) - 1)
         context, steps = call("Steps.fork", handle.fork, seed)
@@ -209,15 +188,43 @@ class Steps:
         self._handle = call("Context.steps", wit.stepping.start, *arguments)
         self._ready = self._handle.ready()
 
-    async def _answer(self, answer: wit_stepping.Answer) -> Outcome:
-        """Answer, wait for the outcome, and keep count of tokens and text."""
-        handle = self._require_handle(NEXT)
-        if event_loop.is_alone():
-            outcome = call(NEXT, handle.next, answer)
-        else:
-            call(NEXT, handle.answer, answer)
+    async def _replace(self, count: int, what: str | Iterable[int], name: str) -> Outcome:
+        """Drop `count` tokens, then append a text or tokens; `name` is the call's."""
+        tokens = self._tokens_of(what, name)
+        splices = [wit.stepping.Splice([], count, tokens)] if count or tokens else []
+        return await self._answer(wit.stepping.Answer(False, None, None, [], [], None, splices), name)
+
+    async def _answer(self, answer: wit_stepping.Answer, name: str) -> Outcome:
+        """Answer, wait for the outcome, and take it in; `name` is the call's."""
+        handle = self._require_handle(name)
+        if self._is_waited_for:
+            hint = "Only one task at a time can go on with them: wait for it, or give each a fork."
+            raise Unavailable("another task waits for a step of these steps", hint=hint, call=name)
+        self._is_waited_for = True
+        try:
+            if self._is_left:
+                await self._catch_up(name)
+            if event_loop.is_alone():
+                return self._take_in(call(name, handle.next, answer))
+            call(name, handle.answer, answer)
+            self._is_left = True
             await event_loop.wait(self._ready)
-            outcome = call(NEXT, self._require_handle(NEXT).outcome)
+            handle = self._require_handle(name)
+            self._is_left = False
+            return self._take_in(call(name, handle.outcome))
+        finally:
+            self._is_waited_for = False
+
+    async def _catch_up(self, name: str) -> None:
+        """Take in what a step has done whose task was cancelled: it was carried out all the same, or refused."""
+        await event_loop.wait(self._ready)
+        handle = self._require_handle(name)
+        self._is_left = False
+        with contextlib.suppress(TartletError):  # if it was refused, whoever has asked for that is gone
+            self._take_in(call(name, handle.outcome))
+
+    def _take_in(self, outcome: wit_stepping.Outcome) -> Outcome:
+        """Keep count of tokens and text."""
         if outcome.backtrack:
             del self.tokens[max(0, len(self.tokens) - outcome.backtrack) :]
         if outcome.text_backtrack:
@@ -238,44 +245,13 @@ class Steps:
             usage=None if finish is None else Usage.of(finish.usage),
         )
 
-    def _tokens_of(self, what: str | Iterable[int]) -> list[int]:
+    def _tokens_of(self, what: str | Iterable[int], name: str) -> list[int]:
         if isinstance(what, str):
-            return call("Steps.force", self.context._model.tokenize, checks.text(what, "text", "Steps.force"))
-        return checks.tokens(what, "tokens", "Steps.force")
+            return call(name, self.context._model.tokenize, checks.text(what, "text", name))
+        return checks.tokens(what, "tokens", name)
 
     def _require_handle(self, name: str) -> wit_stepping.Steps:
         if self._handle is None:
             hint = "Use them inside `async with context.steps(...) as steps`."
             raise Unavailable("the steps have not begun, or were stopped", hint=hint, call=name)
         return self._handle
-
-
-@functools.cache
-def _plain() -> Any:
-    """The answer that only says to go on."""
-    return wit.stepping.Answer(True, None, None, [], [], None, [])
-
-
-def _pairs(bias: Mapping[int, float] | None) -> list[tuple[int, float]]:
-    if not bias:
-        return []
-    return [
-        (checks.whole(token, "a token of bias", NEXT), checks.number(amount, f"bias[{token}]", NEXT))
-        for token, amount in bias.items()
-    ]
-
-
-def _id_of(mask: Mask) -> int:
-    number = mask_id(mask, NEXT)
-    assert number is not None
-    return number
-
-
-def _splice(splice: Splice) -> wit_stepping.Splice:
-    if not isinstance(splice, Splice):
-        raise InvalidArgument(f"splices must be of Splice, not {type(splice).__name__}", call=NEXT)
-    return wit.stepping.Splice(
-        checks.tokens(splice.when_sampled, "when_sampled", NEXT),
-        checks.whole(splice.backtrack, "backtrack", NEXT),
-        checks.tokens(splice.tokens, "tokens of a splice", NEXT),
-    )

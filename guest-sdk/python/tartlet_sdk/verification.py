@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tartlet_sdk import checks
-from tartlet_sdk.forward import Ask
+from tartlet_sdk.forward import Ask, compute
 from tartlet_sdk.sampler import Sampler
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ async def verify(context: Context, draft: Iterable[int], sampler: Sampler | None
     chosen_by = sampler or Sampler.greedy()
     ask = [Ask(row, sample=chosen_by, sample_index=sample_index + row + 1) for row in range(-1, len(guessed))]
     tokens: list[int] = []
-    with await context.forward(guessed, ask=ask) as found:
+    with await compute(context, guessed, parents=None, positions=None, ask=ask, logprobs=False, name=CALL) as found:
         for row, answer in enumerate(found.rows):
             assert answer.sampled is not None
             tokens.append(answer.sampled.token)

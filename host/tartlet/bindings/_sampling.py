@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +9,16 @@ from tartlet.runtime.model import ModelHandle
 from tartlet.runtime.refusal import invalid_argument
 from tartlet_engine.api import Sampling, Speculation, Stop
 
+# As the engine allows: what is refused here is told at once, by the contract's names.
+MAX_TEMPERATURE = 100
+MAX_PENALTY = 100
+MIN_REPETITION_PENALTY = 0.001
+"""Not allowed itself."""
+MAX_BIAS = 1000
 MAX_LOGPROBS = 20
-MAX_LOGIT_BIAS = 4096
-MAX_STOPS = 256
-"""Stop strings, and stop tokens."""
+MAX_LOGIT_BIAS = 1024
+MAX_STOP_TOKENS = 1024
+MAX_STOP_STRINGS = 16
 MAX_STOP_STRING = 1024
 """Characters."""
 MAX_DRAFT = 32
@@ -25,21 +30,22 @@ MAX_EXPECTED = 16_384
 
 def to_sampling(record: dict[str, Any], model: ModelHandle, draw_seed: Callable[[], int]) -> Sampling:
     """The sampling message of a `sampling` record. Raises a refusal that names the field."""
-    _check_range("temperature", record["temperature"], 0, math.inf)
+    _check_range("temperature", record["temperature"], 0, MAX_TEMPERATURE)
     _check_range("top-p", record["top-p"], 0, 1)
     if record["top-p"] == 0:
         raise invalid_argument("top-p is 0; it must be above 0", "For the most likely token, use temperature 0.")
     _check_range("min-p", record["min-p"], 0, 1)
-    _check_range("repetition-penalty", record["repetition-penalty"], 0, math.inf)
-    if record["repetition-penalty"] == 0:
-        raise invalid_argument("repetition-penalty is 0; it must be above 0, and 1 is none")
-    _check_range("presence-penalty", record["presence-penalty"], -math.inf, math.inf)
-    _check_range("frequency-penalty", record["frequency-penalty"], -math.inf, math.inf)
+    repetition = record["repetition-penalty"]
+    if not MIN_REPETITION_PENALTY < repetition <= MAX_PENALTY:
+        allowed = f"above {MIN_REPETITION_PENALTY:g}, up to {MAX_PENALTY}"
+        raise invalid_argument(f"repetition-penalty is {repetition:g}; it must be {allowed}", "1 is none.")
+    _check_range("presence-penalty", record["presence-penalty"], -MAX_PENALTY, MAX_PENALTY)
+    _check_range("frequency-penalty", record["frequency-penalty"], -MAX_PENALTY, MAX_PENALTY)
     bias = record["logit-bias"]
     _check_count("logit-bias", len(bias), MAX_LOGIT_BIAS)
     model.check_tokens([token_id for token_id, _ in bias], "logit-bias token")
-    if any(math.isnan(value) for _, value in bias):
-        raise invalid_argument("logit-bias has a value that is not a number")
+    for token_id, value in bias:
+        _check_range(f"logit-bias of token {token_id}", value, -MAX_BIAS, MAX_BIAS)
     seed = record["seed"]
     return Sampling(
         seed=draw_seed() if seed is None else seed,
@@ -47,7 +53,7 @@ def to_sampling(record: dict[str, Any], model: ModelHandle, draw_seed: Callable[
         top_k=record["top-k"],
         top_p=record["top-p"],
         min_p=record["min-p"],
-        repetition_penalty=record["repetition-penalty"],
+        repetition_penalty=repetition,
         presence_penalty=record["presence-penalty"],
         frequency_penalty=record["frequency-penalty"],
         logit_bias=tuple(bias),
@@ -58,10 +64,10 @@ def to_stop(record: dict[str, Any], model: ModelHandle) -> Stop:
     """The stop message of a `stop-conditions` record. Raises a refusal that names the field."""
     if record["max-tokens"] == 0:
         raise invalid_argument("max-tokens is 0; a generation has at least one token")
-    _check_count("stop tokens", len(record["tokens"]), MAX_STOPS)
+    _check_count("stop tokens", len(record["tokens"]), MAX_STOP_TOKENS)
     model.check_tokens(record["tokens"], "stop token")
     strings = record["strings"]
-    _check_count("stop strings", len(strings), MAX_STOPS)
+    _check_count("stop strings", len(strings), MAX_STOP_STRINGS)
     if "" in strings:
         raise invalid_argument("a stop string is empty")
     _check_count("characters of a stop string", max(map(len, strings), default=0), MAX_STOP_STRING)
@@ -103,9 +109,8 @@ def _check_whole(name: str, value: int, high: int) -> None:
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high or math.isnan(value) or math.isinf(value):
-        limits = f"between {low} and {high}" if high != math.inf else f"at least {low} and finite"
-        raise invalid_argument(f"{name} is {value:g}; it must be {limits if low != -math.inf else 'finite'}")
+    if not low <= value <= high:  # never true of NaN
+        raise invalid_argument(f"{name} is {value:g}; it must be between {low} and {high}")
 
 
 def _check_count(name: str, count: int, allowed: int) -> None:

@@ -36,7 +36,7 @@ def when_idle(context: ContextState, action: Callable[[], object]) -> object:
         raise refusal(
             ErrorCode.UNAVAILABLE,
             "the context is busy: a generation runs on it",
-            "Await or cancel the generation first, or work on a fork.",
+            "Await, cancel or stop it first, or work on a fork.",
         )
     context.call_when_idle(lambda: context.run.complete(action))
     return SUSPEND

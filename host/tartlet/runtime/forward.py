@@ -26,6 +26,7 @@ MAX_PASSES = 64
 """Of a run at a time."""
 
 _FREED = EngineError(ErrorCode.CANCELLED, "the context was freed before the pass was computed")
+_DISCARDED = EngineError(ErrorCode.CANCELLED, "the pass was discarded before it was computed")
 
 
 class ForwardPass:
@@ -113,9 +114,10 @@ class ForwardPass:
         if not self._is_computed:
             raise refusal(ErrorCode.UNAVAILABLE, "the pass is not computed yet", "Wait for its event.")
         last = -1
-        for row in path:
+        for index, row in enumerate(path):
             if not 0 <= row < len(self._token_ids) or self._parent(row) != last:
-                message = f"row {row + 1} does not follow row {last + 1} in the pass of {len(self._token_ids):,} tokens"
+                before = f"path[{index - 1}]" if index else "the context's last token"
+                message = f"path[{index}] is no token of the pass, of {len(self._token_ids):,}, that follows {before}"
                 raise invalid_argument(message, "A path begins after the context's last token and follows the parents.")
             last = row
         positions = None if self._positions is None else [self._positions[row] for row in path]
@@ -127,14 +129,11 @@ class ForwardPass:
         """Forget it. No effect if it has ended."""
         if not self._has_ended:
             self.run.submit(DiscardForward(self._context.context_id))
-            self._end()
+            self._end_early(_DISCARDED)
 
     def give_up(self) -> None:
         """Take in that the context is freed, after which the engine has nothing more to say."""
-        if not self._is_computed:
-            self._error = _FREED
-            self.run.events.set_ready(self.event, self._error)
-        self._end()
+        self._end_early(_FREED)
 
     def drop(self) -> None:
         """Free it, and forget it."""
@@ -145,6 +144,13 @@ class ForwardPass:
 
     def _parent(self, row: int) -> int:
         return row - 1 if self._parents is None else self._parents[row]
+
+    def _end_early(self, error: EngineError) -> None:
+        """End it; if it is not computed, whoever waits for that learns why it will not be."""
+        if not self._is_computed:
+            self._error = error
+            self.run.events.set_ready(self.event, error)
+        self._end()
 
     def _end(self) -> None:
         if not self._has_ended:

@@ -112,6 +112,7 @@ def _weight(command: Command) -> int:
 
 
 def _num_tokens(answer: StepAnswer) -> int:
-    """Tokens that an answer names."""
+    """Tokens that an answer names, and as how many its masks count."""
     spliced = sum(len(splice.when_sampled) + len(splice.token_ids) for splice in answer.splices)
-    return len(answer.allow or ()) + len(answer.bias) + spliced
+    boosted = _TOKENS_OF_A_COMMAND * len(answer.boosts)  # each is a pass over the vocabulary
+    return len(answer.allow or ()) + len(answer.bias) + boosted + spliced

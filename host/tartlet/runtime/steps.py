@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tartlet.runtime.run_state import RunState
 
 _OWN_WORK = "an answer to its steps"
+_ENDED_HINT = "Look at the finish of each outcome; begin others to go on."
 _STOPPED = EngineError(ErrorCode.CANCELLED, "the steps were stopped")
 
 
@@ -99,7 +100,8 @@ class StepsState:
         """Say what the next step does. Raises a refusal before the last outcome has been read, or after the end."""
         self._require_going_on()
         if self.is_answered or self._stepped is not None or self._refused is not None:
-            raise refusal(ErrorCode.UNAVAILABLE, "the step before this has not ended", "Read its outcome first.")
+            hint = "Wait for its event and read its outcome first."
+            raise refusal(ErrorCode.UNAVAILABLE, "the outcome of the step before this has not been read", hint)
         self._note_waited()
         self._num_steps += 1
         self.is_answered = True
@@ -183,7 +185,7 @@ class StepsState:
         if self._error is not None:
             raise engine_refusal(self._error)
         if self._finished is not None:
-            raise refusal(ErrorCode.NOT_FOUND, "the steps have ended")
+            raise refusal(ErrorCode.NOT_FOUND, f"the steps have ended: {self._finished.reason.value}", _ENDED_HINT)
 
     # ---- Lateness ----
 

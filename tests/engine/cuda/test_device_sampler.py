@@ -111,6 +111,15 @@ def test_greedy_takes_the_first_of_equal_ones(device: torch.device) -> None:
     assert device_ids(logits, rows, device) == [17, 0, int(logits[2].argmax())]
 
 
+@pytest.mark.parametrize("temperature", [1e-30, 1e-38, 1e-45])
+def test_a_temperature_near_0_takes_the_greatest(device: torch.device, temperature: float) -> None:
+    """Also one that has no inverse in float32, or that the device takes for 0."""
+    logits = random_logits(3, 1500)
+    rows = [SamplingRow(Sampling(i, temperature, top_p=1 - 0.1 * i), i) for i in range(3)]
+
+    assert device_ids(logits, rows, device) == logits.argmax(-1).tolist()
+
+
 def test_masked_tokens_never_come(device: torch.device) -> None:
     """A logit of minus infinity has no probability, even if all but one are masked and the temperature is high."""
     logits = torch.full((4, 1500), -math.inf)

@@ -74,17 +74,22 @@ def test_before_it_is_computed(bench: Any) -> None:
         context.append([5, 6])
         made = ForwardPass(context, [7], parents=None, positions=None, requests=(), logprobs=True)
         codes = []
-        for action in (made.read, lambda: made.commit([0])):
-            try:
-                action()
-            except Err as error:
-                codes.append(error.value["code"])
+
+        def note_refusals() -> None:
+            for action in (made.read, lambda: made.commit([0])):
+                with pytest.raises(Err) as caught:
+                    action()
+                codes.append(caught.value.value["code"])
+
+        note_refusals()
         made.discard()
         assert context.forward is None
+        assert made.event.status is EventStatus.READY  # nobody waits for it for ever
+        note_refusals()
         made.drop()
         return codes
 
-    assert bench.call(work) == ["unavailable", "unavailable"]
+    assert bench.call(work) == ["unavailable", "unavailable", "cancelled", "cancelled"]
 
 
 def test_a_failure_ends_it(bench: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tartlet.runtime.engine_link import EngineLink
 from tartlet.runtime.pacing import MAX_WINDOWS, WINDOW, Pacing
 from tartlet_engine.api import (
+    AnswerStep,
     AppendTokens,
     Command,
     CompileConstraint,
@@ -20,6 +21,8 @@ from tartlet_engine.api import (
     Fence,
     FreeContext,
     SaveContext,
+    Splice,
+    StepAnswer,
 )
 
 
@@ -111,6 +114,8 @@ def test_few_commands_need_no_answer() -> None:
     "command",
     [
         AppendTokens(1, (5,) * 6400),
+        AnswerStep(1, StepAnswer(splices=(Splice(token_ids=(5,) * 6400),))),
+        AnswerStep(1, StepAnswer(boosts=((7, 1.0),) * 100)),
         CompileConstraint(1, 7, ConstraintKind.REGEX, "a" * 25_600),
         SaveContext(1, 2, "name", host_state="a" * 25_600),
     ],
