@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from tartlet_sdk.answer import Splice
 from tartlet_sdk.draft import TokenLogprobs
 from tartlet_sdk.errors import TartletError
 from tartlet_sdk.mask import Mask
-from tartlet_sdk.steps import Splice
 
 
 class Sequence:

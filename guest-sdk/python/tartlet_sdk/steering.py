@@ -8,13 +8,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tartlet_sdk import checks, wit
+from tartlet_sdk.answer import Splice
 from tartlet_sdk.controller import Branch, Controller, Decision, Sequence, StepInfo, Wait
 from tartlet_sdk.draft import TokenLogprobs
 from tartlet_sdk.errors import ProgramError
 from tartlet_sdk.host_call import call, from_host
 from tartlet_sdk.mask import mask_id
 from tartlet_sdk.model import Model
-from tartlet_sdk.steps import Splice
 
 if TYPE_CHECKING:
     from wit_world.imports import steering as wit_steering
