@@ -92,6 +92,7 @@ class StepsState:
         if self.is_answered:
             raise refusal(ErrorCode.UNAVAILABLE, "a step is being carried out", "Fork after its outcome.")
         context = self.context.copy()
+        self.run.counters.forks += 1
         generation_id = self.run.link.new_id()
         command = ForkSteps(self._generation_id, context.context_id, generation_id, seed)
         return context, StepsState(context, generation_id, command)
