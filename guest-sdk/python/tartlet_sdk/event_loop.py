@@ -88,7 +88,10 @@ def is_alone() -> bool:
     """Whether nothing but the running task can go on: no other is ready, or waits for a time or an event of the host's.
 
     The task may then wait in a call of the host, which costs half of a turn of the loop. One that was started eagerly
-    is not alone before its first wait: whoever makes it goes on then.
+    is not alone before its first wait: whoever makes it goes on then. That holds for tasks made by `create_task`.
+
+    Whoever makes an `asyncio.Task(..., eager_start=True)` itself, or sends into a coroutine by hand, is not seen here:
+    it may have to wait until what that begins is over, and goes on with the same results.
     """
     loop: Any = asyncio.get_running_loop()
     if not isinstance(loop, HostLoop) or loop._num_creating:
