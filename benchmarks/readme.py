@@ -33,8 +33,8 @@ def _section(content: dict[str, Any]) -> str:
     lines = [
         f"### {content['benchmark']}",
         "",
-        f"{machine['date']}; {machine['processor']} with {machine['vectors']}, {machine['cores']} cores, {machine['memory_gib']} GiB; "
-        f"Python {machine['python']}.",
+        f"{machine['date']}; {machine['processor']} with {machine['vectors']}, {machine['cores']} cores, "
+        f"{machine['memory_gib']} GiB; Python {machine['python']}.",
         "",
         "| what | median | min - max | unit | n | goal | met | noise |",
         "|---|--:|--:|---|--:|--:|---|---|",

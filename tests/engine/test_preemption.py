@@ -384,9 +384,14 @@ def test_a_limit_of_pages_counts_what_is_swapped(hash_engine: Any) -> None:
 @pytest.mark.parametrize("runner", ["fused", "transformers"])
 @pytest.mark.parametrize("swap_bytes", [0, 1 << 24])
 def test_real_models_go_on_undisturbed(
-    tiny_engine: Any, reference: Callable[..., list[int]], runner: str, swap_bytes: int
+    tiny_engine: Any,
+    reference: Callable[..., list[int]],
+    runner: str,
+    swap_bytes: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Both runners, swapped or computed again: every generation has the tokens that transformers gives it alone."""
+    monkeypatch.setattr("tartlet_engine.core.Costs", lambda: SWAP_IS_CHEAP)
     driver = tiny_engine(kv_pages=9, swap_bytes=swap_bytes, runner=runner, max_batch_tokens=24)
     runs = [driver.open_run(tenant=name) for name in ("one", "two")]
     prompts = [list(range(base, base + 30)) for base in (10, 60, 110, 160)]

@@ -297,9 +297,9 @@ async def test_tenants_have_weights(engine: FakeEngine) -> None:
     opened: list[OpenRun] = []
     submit = engine.submit
 
-    def listen(commands: Sequence[Command]) -> None:
+    def listen(commands: Sequence[Command], run_id: int | None = None) -> None:
         opened.extend(command for command in commands if isinstance(command, OpenRun))
-        submit(commands)
+        submit(commands, run_id)
 
     engine.submit = listen  # type: ignore[method-assign]
     async with tartlet.Host(engine=engine) as host:
