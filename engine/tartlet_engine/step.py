@@ -21,6 +21,7 @@ from tartlet_engine.demands import Demands
 from tartlet_engine.draft_rows import DraftRows
 from tartlet_engine.fairness import PREFILL_COST, FairShares
 from tartlet_engine.generation import Generation
+from tartlet_engine.kept_logits import give_up_logits
 from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.pages import PagePool
 from tartlet_engine.prefix_cache import PrefixCache
@@ -132,6 +133,8 @@ class Stepper:
             self._fail_for_pages(plan.stuck, plan.num_obtainable_pages)
             has_progressed = True
         self._watchdog.note_step(has_progressed, self._contexts.active.values())
+        if logits is not None:
+            give_up_logits(self._contexts.sequences.values(), logits.shape[1] * logits.element_size())
 
     def _forward(self, chunks: list[Chunk], plan: StepPlan) -> torch.Tensor | None:
         """Compute the chunks: float32[R, V] for those that want logits, in their order; None if nothing came of it."""
