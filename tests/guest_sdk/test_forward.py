@@ -50,6 +50,19 @@ def test_logits_are_unpacked(size: int) -> None:
     assert row.logits == tuple(values)
 
 
+@pytest.mark.parametrize("ask", [Ask(0), [5], 5])
+def test_what_is_asked_for_must_be_several(run_async: Any, ask: Any) -> None:
+    """One alone is told so, as are other types."""
+
+    async def work() -> None:
+        context = Model.default().context()
+        context.fill_tokens([1])
+        with pytest.raises(InvalidArgument, match=r"Context.forward: ask must be several Ask"):
+            await context.forward([2], ask=ask)
+
+    run_async(work())
+
+
 def test_a_pass_ends_once(run_async: Any) -> None:
     """Committed or discarded; left as a block it is discarded."""
 

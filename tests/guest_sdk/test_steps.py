@@ -36,6 +36,9 @@ def test_what_makes_steps_is_checked_as_for_generate(stub: Any) -> None:
         ({"stop": 5}, "Context.steps: stop must be a stop condition"),
         ({"mask": 5}, "Context.steps: mask must be a Mask"),
         ({"logprobs": 21}, "Context.steps: logprobs must be from 0 to 20"),
+        ({"regex": 5}, "Context.steps: regex must be a str"),
+        ({"tokens": ["x"]}, "Context.steps: tokens must be token ids"),
+        ({"regex": "a", "choices": ["b"]}, "Context.steps: regex and choices are given at once"),
     ):
         with pytest.raises(InvalidArgument, match=message):
             context().steps(**given)

@@ -138,6 +138,7 @@ def constraint_of(
     substring: str | None,
     tokens: Iterable[int] | None,
     constraint: Constraint | None = None,
+    call_name: str = CALL,
 ) -> Constraint | None:
     """The one constraint that is not None. Raises `InvalidArgument` for two, or for one of a wrong type."""
     given = {
@@ -156,7 +157,7 @@ def constraint_of(
         raise InvalidArgument(
             f"{' and '.join(named)} are given at once",
             hint="Put them together: constraint=Constraint.regex(...) & Constraint.choices(...).",
-            call=CALL,
+            call=call_name,
         )
     ((name, value),) = named.items()
     if name == "constraint":
@@ -165,16 +166,16 @@ def constraint_of(
             raise InvalidArgument(
                 f"constraint must be a Constraint, not {given_type}",
                 hint="Make one with Constraint.regex(...).",
-                call=CALL,
+                call=call_name,
             )
         return value
     if name == "json_schema":
-        return _of_schema(value, CALL)
+        return _of_schema(value, call_name)
     if name == "choices":
-        return _of_choices(value, CALL)
+        return _of_choices(value, call_name)
     if name == "tokens":
-        return Constraint(name, checks.tokens(value, name, CALL), str)
-    return _of_text(name, value, CALL)
+        return Constraint(name, checks.tokens(value, name, call_name), str)
+    return _of_text(name, value, call_name)
 
 
 def _of_text(name: str, value: Any, call_name: str) -> Constraint:

@@ -406,6 +406,7 @@ class Context:
         lark: str | None = None,
         choices: Iterable[str] | None = None,
         substring: str | None = None,
+        tokens: Iterable[int] | None = None,
         constraint: Constraint | None = None,
     ) -> Steps:
         """Generate token by token at the end of the context, with the program in control between them.
@@ -424,6 +425,7 @@ class Context:
             lark: It is a text of this grammar.
             choices: It is one of these texts.
             substring: It is a run of whole words of this text.
+            tokens: It is any number of these tokens.
             constraint: It follows this constraint.
 
         Raises:
@@ -438,8 +440,9 @@ class Context:
             lark=lark,
             choices=choices,
             substring=substring,
-            tokens=None,
+            tokens=tokens,
             constraint=constraint,
+            call_name=name,
         )
         mask_id(mask, name)
         if logprobs is not None:

@@ -149,11 +149,14 @@ async def compute(
         if parents is None
         else [checks.whole(each, "a parent", name, LAST, checks.U32 - 1) + 1 for each in parents]
     )
+    asked = list(ask) if isinstance(ask, Iterable) else ask
+    if not isinstance(asked, list) or not all(isinstance(each, Ask) for each in asked):
+        raise InvalidArgument("ask must be several Ask", hint="Write ask=[Ask(...)].", call=name)
     options = wit.forward.Options(
         parents=rows,
         positions=None if positions is None else checks.tokens(positions, "positions", name),
         log_probabilities=bool(logprobs),
-        requests=[each.to_wit() for each in ask],
+        requests=[each.to_wit() for each in asked],
     )
     ids = checks.tokens(tokens, "tokens", name)
     handle = call(name, wit.forward.forward, context._handle(name.partition(".")[2]), ids, options)

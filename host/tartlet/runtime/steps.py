@@ -107,6 +107,7 @@ class StepsState:
         self._num_steps += 1
         self.is_answered = True
         self.event.own_work = ""
+        self.event.status = EventStatus.PENDING  # it may have failed a wait in which nobody would have answered
         self.run.submit(AnswerStep(self._generation_id, answer))
 
     def read(self) -> StepOutcome:

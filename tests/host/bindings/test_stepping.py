@@ -211,6 +211,11 @@ def test_waiting_for_an_outcome_that_nobody_has_asked_for_is_a_deadlock(guest: A
     assert code == "DEADLOCK"
 
 
+def test_an_answer_after_that_is_waited_for(guest: Any) -> None:
+    """The failed wait does not count for the next one."""
+    assert guest(RAW + "        events.poll([steps.ready()], None)\n        return steps.next(PLAIN).sampled") == 97
+
+
 def test_masks_and_constraints_are_the_runs_own(guest: Any) -> None:
     """They are named by their ids, as in `generate`; all of an answer reaches the engine."""
     sampled = guest("""
