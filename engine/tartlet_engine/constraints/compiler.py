@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_CACHED = 64  # constraints of one tenant
 MOST_TENANTS = 256  # whose constraints are kept
+MOST_SHOWN = 1000  # characters of an error
 MOST_WAITING = 256  # constraints of one tenant that wait to be compiled
 
 _log = logging.getLogger("tartlet_engine")
@@ -136,4 +137,6 @@ class ConstraintCompiler:
 
 
 def _refused(kind: ConstraintKind, problem: str) -> EngineError:
+    if len(problem) > MOST_SHOWN:  # the text is in it, and errors are kept; what is wrong is said last
+        problem = f"{problem[: MOST_SHOWN // 2]} ... {problem[-MOST_SHOWN // 2 :]}"
     return EngineError(ErrorCode.INVALID_ARGUMENT, f"the {kind.value} cannot be used: {problem}")

@@ -114,6 +114,15 @@ def test_a_tenant_cannot_submit_without_end(
     assert not any(isinstance(results.get(timeout=60), EngineError) for _ in range(3))
 
 
+def test_errors_are_short_however_long_the_text(make: Callable[..., ConstraintCompiler]) -> None:
+    """Beginning and end are there, where the kind and the reason are."""
+    error = compiled(make(), "one", ConstraintKind.REGEX, "(" * 100_000)
+
+    assert error.code == ErrorCode.INVALID_ARGUMENT
+    assert len(error.message) < 1100
+    assert error.message.startswith("the regex cannot be used: ")
+
+
 def test_too_long_a_text_is_refused(make: Callable[..., ConstraintCompiler]) -> None:
     """It comes to no trial."""
     error = compiled(make(), "one", ConstraintKind.REGEX, "a" * 300_000)
