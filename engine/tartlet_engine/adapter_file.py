@@ -171,6 +171,8 @@ def _pair(name: str, config: dict[str, Any], module: str, pair: dict[str, torch.
         raise _error(name, f"of {module} it has only lora_{next(iter(pair))}")
     rank = _by_pattern(name, config, "rank_pattern", module, config["r"])
     alpha = _by_pattern(name, config, "alpha_pattern", module, config["lora_alpha"])
+    if rank < 1:
+        raise _error(name, f"its rank_pattern gives {module} the rank {rank:g}, which must be at least 1")
     if not pair["A"].shape[0] == pair["B"].shape[1] == rank:
         found = f"lora_A {[*pair['A'].shape]} and lora_B {[*pair['B'].shape]}"
         raise _error(name, f"{module} should have rank {rank}, and has {found}")

@@ -136,6 +136,17 @@ def test_settings_that_are_not_supported(make: Callable[..., Path], config: dict
         read_adapter("polite", make(**config), MAX_BYTES)
 
 
+def test_a_rank_of_nothing_is_refused(make: Callable[..., Path]) -> None:
+    """Not even with weights that fit it: no scale can be divided by it."""
+
+    def empty(tensors: dict[str, torch.Tensor]) -> None:
+        for name in [name for name in tensors if "v_proj" in name]:
+            tensors[name] = (tensors[name][:0] if "lora_A" in name else tensors[name][:, :0]).contiguous()
+
+    with pytest.raises(ModelLoadError, match="rank_pattern gives .*v_proj the rank 0, which must be at least 1"):
+        read_adapter("a", make(empty, rank_pattern={"v_proj": 0}), MAX_BYTES)
+
+
 def remove(tensors: dict[str, torch.Tensor]) -> None:
     del tensors[A_OF_Q]
 
