@@ -181,6 +181,7 @@ class EngineCore:
         if self._has_model_work:
             self._guard(self._stepper.step)
         step_s = time.monotonic() - began
+        self._stepper.stepped.patience.note_step(int(step_s * 1e9))
         self.saves.advance()
         self._transfers.advance(step_s)
         self.constraints.advance()
@@ -191,6 +192,19 @@ class EngineCore:
         """Do what a step begins with: sample what programs have answered. Its events need not wait for the step."""
         if self._stepper.stepped.has_answers:
             self._guard(self._stepper.sample_answered)
+
+    def begin_waiting(self) -> None:
+        """Choose whose answers the next step waits for, if that is worth it: until `wait_ns_left` is 0."""
+        if not (self.saves.has_work or self._transfers.has_work):
+            self._stepper.stepped.begin_waiting()
+
+    @property
+    def wait_ns_left(self) -> int:
+        """Nanoseconds for which the next step waits for answers; 0: for none, or no longer."""
+        stepped = self._stepper.stepped
+        if not (stepped.patience.is_awaiting and stepped.is_alone):
+            return 0
+        return max(0, stepped.patience.deadline_ns - time.monotonic_ns())
 
     def _guard(self, action: Callable[[], object]) -> None:
         """Carry out a part of a step; whoever waits is told if it fails."""

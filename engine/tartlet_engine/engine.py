@@ -175,6 +175,7 @@ class InProcessEngine:
                 return False
         self._handle_commands(core)
         if core.has_work:
+            self._wait_for_answers(core)
             core.sample_answered()
             self._deliver(core.take_events())  # programs take them in while the step computes
             core.step()
@@ -187,6 +188,17 @@ class InProcessEngine:
         for check in errands:
             check.carry_out(core)
         return True
+
+    def _wait_for_answers(self, core: EngineCore) -> None:
+        """Let answers of programs come that are due, so that they are in the next step with the others."""
+        core.begin_waiting()
+        while (left_ns := core.wait_ns_left) > 0:
+            with self._wakeup:
+                if not (self._inbox or self._is_closing):
+                    self._wakeup.wait(left_ns / 1e9)
+                if self._is_closing:
+                    return
+            self._handle_commands(core)
 
     def _handle_commands(self, core: EngineCore) -> None:
         """Carry out commands, by turns between runs: those that are there, or as many as there is time for."""

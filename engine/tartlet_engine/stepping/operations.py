@@ -56,6 +56,7 @@ class StepOperations:
         except CommandError as error:
             self._demands.events.append(StepRefused(command.generation_id, error.error))
             return
+        self._rows.patience.answered(generation, arrived_ns)
         self._rows.answer(generation, command.answer, allowed, boosts)
 
     def _fork(self, command: ForkSteps, arrived_ns: int) -> None:

@@ -8,6 +8,7 @@ for: its pages can be taken, and its logits, if many are kept; then they are com
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
@@ -23,6 +24,7 @@ from tartlet_engine.generation import Generation
 from tartlet_engine.logits import LogitsProcessor
 from tartlet_engine.sampler import Sampled, SamplingRow
 from tartlet_engine.sequence import Sequence
+from tartlet_engine.stepping.patience import Patience
 from tartlet_engine.stepping.splices import StepCommits
 
 Boost = tuple[Words, float]
@@ -42,6 +44,7 @@ class SteppedRows:
         self._commits = StepCommits(contexts, demands, commits)
         self._answered: dict[Generation, None] = {}  # in the order of their answers
         self._lenders: list[Sequence] = []  # whose logits are rows of the last step's
+        self.patience = Patience()
 
     @property
     def has_answers(self) -> bool:
@@ -76,6 +79,22 @@ class SteppedRows:
                 self._activate(generation)
         elif self._commits.carry_out(generation, None):
             self._activate(generation)
+
+    def begin_waiting(self) -> None:
+        """Choose whom the next step waits for: see `Patience`. For nobody if something of another kind has to go on."""
+        self.patience.end()
+        if self._answered and self.is_alone:
+            waiting = [g for g in self._demands.generations.values() if g.steps is not None and g.steps.answer is None]
+            if waiting:
+                share = next(iter(self._answered)).sequence.account.share
+                self.patience.begin([g for g in waiting if g.sequence.account.share is share], time.monotonic_ns())
+
+    @property
+    def is_alone(self) -> bool:
+        """Tell whether a step concerns nothing but stepped generations, all of them of one tenant."""
+        sequences = [*self._contexts.active.values(), *(generation.sequence for generation in self._answered)]
+        are_stepped = all(s.generation is not None and s.generation.steps is not None for s in sequences)
+        return are_stepped and len({s.account.share for s in sequences}) <= 1
 
     def take_answered(self) -> list[Generation]:
         """Return those that have their answer and whose logits are there. They stay until `sampled` or their end."""

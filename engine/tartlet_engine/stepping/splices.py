@@ -117,6 +117,8 @@ class StepCommits:
     ) -> None:
         finish_reason: FinishReason | None = None if stop is None else stop.finish_reason
         logprobs: PositionLogprobs | None = None if sampled is None else sampled.logprobs
+        assert generation.steps is not None
+        generation.steps.told_ns = time.monotonic_ns()
         self._demands.events.append(
             Stepped(
                 generation.generation_id,

@@ -25,6 +25,10 @@ class StepState:
         self.answer: StepAnswer | None = None  # what its program wants of the next step; None: it has not said yet
         self.row: SamplingRow | None = None  # how that step is sampled
         self.allowed: Words | None = None  # what it may sample, besides what the generation may; None: all
+        # When its program was told of the last outcome, on the monotonic clock, and how long before its last answer the
+        # one before had been told; None: there was none.
+        self.told_ns: int | None = None
+        self.thought_ns: int | None = None
         self._first_token = first_token
         self._marks = [_Mark(state, 0)]  # before its first token, and after each
 

@@ -31,6 +31,9 @@ from tartlet_engine.api import (
 _ids = itertools.count(1)  # of the process: an engine never hears an id twice, whichever hosts share it
 
 _MAX_QUIET_BATCHES = 64
+_MOST_KEPT_NS = 500_000
+"""For so long commands wait for those of other fibers whose turn comes next."""
+
 NEVER = 1 << 64
 """A time of `time.monotonic_ns` that does not come."""
 
@@ -73,6 +76,11 @@ class Target(Protocol):
 class Poster(Protocol):
     """The executor, as far as the link needs it."""
 
+    @property
+    def has_woken(self) -> bool:
+        """Whether a fiber that was woken waits for its turn."""
+        ...
+
     def post(self, action: Callable[[], object]) -> None:
         """Call `action` soon, on the executor's thread. From any thread."""
         ...
@@ -82,6 +90,7 @@ class EngineLink:
     """Route what one engine says to those whom it concerns.
 
     Commands of one turn of a fiber leave together: generations that a program starts at once begin in the same step.
+    So do those of fibers that were woken together, up to a time: their answers come to the engine at once.
     Chunks that nobody waits for do not wake the executor; they are taken in with the next event that does, or by
     `catch_up`.
 
@@ -103,6 +112,7 @@ class EngineLink:
         self._outbox: dict[int | None, list[Command]] = {}  # by run
         self._ids_by_run: defaultdict[Run, set[int]] = defaultdict(set)
         self._inbox: deque[_Batch] = deque()  # filled on the engine's thread
+        self._flush_at_ns = 0  # at the latest, what is in the outbox
         self._is_delivery_posted = False
         client.listen(self._listen)
 
@@ -112,10 +122,18 @@ class EngineLink:
         return next(_ids)
 
     def submit(self, command: Command, run_id: int | None) -> None:
-        """Send a command of a run, or of none, at the end of this turn. Runs send theirs by `RunState.submit`."""
+        """Send a command of a run, or of none, soon. Runs send theirs by `RunState.submit`."""
         if not self._outbox:
-            self._executor.post(self.flush)
+            self._flush_at_ns = time.monotonic_ns() + _MOST_KEPT_NS
+            self._executor.post(self._flush_soon)
         self._outbox.setdefault(run_id, []).append(command)
+
+    def _flush_soon(self) -> None:
+        """Send what has been submitted, if no fiber that was woken is left to submit more, or that takes long."""
+        if self._executor.has_woken and time.monotonic_ns() < self._flush_at_ns:
+            self._executor.post(self._flush_soon)  # it comes after the next turn
+        else:
+            self.flush()
 
     def flush(self) -> None:
         """Send what has been submitted."""

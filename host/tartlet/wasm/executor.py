@@ -66,6 +66,11 @@ class Executor:
         return len(self._fibers)
 
     @property
+    def has_woken(self) -> bool:
+        """Whether a fiber that was woken waits for its turn. Thread: the executor's."""
+        return bool(self._woken)
+
+    @property
     def is_current(self) -> bool:
         """Whether this is the executor's thread. Thread: any."""
         return threading.current_thread() is self._thread

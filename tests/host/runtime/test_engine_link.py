@@ -2,6 +2,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+import pytest
+
+from tartlet.runtime import engine_link
 from tartlet.runtime.engine_link import NEVER, EngineLink
 from tartlet_engine.api import (
     Chunk,
@@ -23,6 +26,7 @@ class Wire:
         self.batches: list[list[Command]] = []
         self.runs: list[int | None] = []
         self.posted: list[Callable[[], object]] = []
+        self.has_woken = False
         self.stops: list[EngineError] = []
         self.say: Any = None
         self.link = EngineLink(cast(EngineClient, self), self, self.stops.append)
@@ -70,6 +74,27 @@ class Target:
 
 def chunk(generation_id: int) -> Chunk:
     return Chunk(generation_id, (1,), "x")
+
+
+def test_commands_of_fibers_that_were_woken_together_leave_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another fiber is about to have its turn, commands wait for its; but not for long."""
+    wire = Wire()
+    wire.has_woken = True
+    wire.link.submit(FreeContext(1), 1)
+    wire.turn()
+    assert wire.batches == []
+    wire.link.submit(FreeContext(2), 2)
+    wire.has_woken = False
+    wire.turn()
+    assert wire.batches == [[FreeContext(1)], [FreeContext(2)]]
+
+    wire.has_woken = True
+    monkeypatch.setattr(engine_link, "_MOST_KEPT_NS", 0)
+    wire.link.submit(FreeContext(3), 1)
+    wire.turn()
+    assert wire.batches[2:] == [[FreeContext(3)]]
+    wire.turn()
+    assert len(wire.batches) == 3
 
 
 def test_commands_of_one_turn_leave_together() -> None:

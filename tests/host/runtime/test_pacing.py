@@ -31,6 +31,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.commands: list[Command] = []
+        self.has_woken = False
         self.posted: list[Callable[[], object]] = []
         self.is_held = False
         self.engine_id = 7
