@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from tartlet_engine.api import (
+    PLAIN_ANSWER,
     ErrorCode,
     Generate,
     ModelInfo,
@@ -109,6 +110,8 @@ def check_step_answer(answer: StepAnswer, info: ModelInfo) -> None:
 
     Whether there is as much to take back, and room for what is added, is not checked here.
     """
+    if answer == PLAIN_ANSWER:
+        return
     if answer.temperature is not None:
         _check_number("temperature", answer.temperature, 0.0, MAX_TEMPERATURE)
     if answer.allow is not None:

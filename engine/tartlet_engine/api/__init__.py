@@ -62,6 +62,7 @@ from tartlet_engine.api.forward_messages import (
     RowResult,
 )
 from tartlet_engine.api.values import (
+    PLAIN_ANSWER,
     Combination,
     ConstraintKind,
     EngineError,
@@ -80,6 +81,7 @@ from tartlet_engine.api.values import (
 )
 
 __all__ = [
+    "PLAIN_ANSWER",
     "AnswerStep",
     "AppendTokens",
     "CancelGeneration",

@@ -136,6 +136,10 @@ class StepAnswer(msgspec.Struct, frozen=True):
     splices: tuple[Splice, ...] = ()
 
 
+PLAIN_ANSWER = StepAnswer()
+"""The answer that only says to go on."""
+
+
 class Usage(msgspec.Struct, frozen=True):
     """What a generation used."""
 

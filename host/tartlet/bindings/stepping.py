@@ -15,7 +15,17 @@ from tartlet.runtime.refusal import invalid_argument
 from tartlet.runtime.run_state import RunFiber
 from tartlet.runtime.steps import StepOutcome, StepsState
 from tartlet.wasm.host_function import HostFunction
-from tartlet_engine.api import Splice, StepAnswer
+from tartlet_engine.api import PLAIN_ANSWER, Splice, StepAnswer
+
+_PLAIN_RECORD: dict[str, Any] = {
+    "sample": True,
+    "allow": None,
+    "mask": None,
+    "bias": [],
+    "boosts": [],
+    "temperature": None,
+    "splices": [],
+}
 
 
 def start(
@@ -100,6 +110,8 @@ def drop_steps(fiber: RunFiber, number: int) -> None:
 
 def _to_answer(record: dict[str, Any], steps: StepsState) -> StepAnswer:
     """The message of an `answer` record. The engine checks it, and may refuse it."""
+    if record == _PLAIN_RECORD:
+        return PLAIN_ANSWER
     allow, mask, boosts, splices = record["allow"], record["mask"], record["boosts"], record["splices"]
     return StepAnswer(
         sample=record["sample"],

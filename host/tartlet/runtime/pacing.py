@@ -11,6 +11,7 @@ from typing import Protocol
 
 from tartlet.runtime.engine_link import EngineLink, Run, Target
 from tartlet_engine.api import (
+    PLAIN_ANSWER,
     AnswerStep,
     AppendTokens,
     Command,
@@ -113,6 +114,8 @@ def _weight(command: Command) -> int:
 
 def _num_tokens(answer: StepAnswer) -> int:
     """Tokens that an answer names, and as how many its masks count."""
+    if answer == PLAIN_ANSWER:
+        return 0
     spliced = sum(len(splice.when_sampled) + len(splice.token_ids) for splice in answer.splices)
     boosted = _TOKENS_OF_A_COMMAND * len(answer.boosts)  # each is a pass over the vocabulary
     return len(answer.allow or ()) + len(answer.bias) + boosted + spliced

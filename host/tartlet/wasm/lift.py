@@ -107,6 +107,8 @@ def _list(list_type: Any) -> Lift:
     lift = lifter(list_type.element)
 
     def lift_list(words: Words, at: int, context: int) -> list[Any]:
+        if not words[at + 1]:
+            return []
         items = _cast(WORDS, words[at + 2])
         return [lift(items, i, context) for i in range(0, VALUE_WORDS * words[at + 1], VALUE_WORDS)]
 
