@@ -120,6 +120,9 @@ class Move:
         except OutOfPagesError as still:
             self._on_exhausted(self._command, still)
             return
+        except RunLimitError as breach:
+            self._demands.stop_run(breach)
+            return
         if moves is not None:
             self._runner.move_slots(moves)
         self._demands.events.append(Done(self.operation_id))

@@ -143,7 +143,7 @@ def test_a_rank_of_nothing_is_refused(make: Callable[..., Path]) -> None:
         for name in [name for name in tensors if "v_proj" in name]:
             tensors[name] = (tensors[name][:0] if "lora_A" in name else tensors[name][:, :0]).contiguous()
 
-    with pytest.raises(ModelLoadError, match="rank_pattern gives .*v_proj the rank 0, which must be at least 1"):
+    with pytest.raises(ModelLoadError, match=r"rank_pattern gives .*v_proj the rank 0, which must be at least 1"):
         read_adapter("a", make(empty, rank_pattern={"v_proj": 0}), MAX_BYTES)
 
 

@@ -165,6 +165,23 @@ def test_where_pages_are_short(hash_engine: Any, hash_text: Callable[..., list[i
     assert len(driver.tokens(other)) == 3
 
 
+def test_a_limit_where_pages_are_short(hash_engine: Any) -> None:
+    """A fork needs the old pages, so that what moves is beyond the run's limit: that ends the run, as anywhere."""
+    driver = hash_engine(num_pages=20, prefix_cache=False)
+    run = driver.open_run(max_pages=11)
+    context = driver.create(run, PROMPT)  # 10 pages
+    driver.flush(context)
+    driver.settle()
+    driver.fork(context, len(PROMPT))
+    driver.generate(driver.create(driver.open_run(), PROMPT[:37]), max_tokens=3)
+    driver.step()
+    driver.evict(context, 5, 11)
+    driver.settle()
+
+    assert not driver.failures
+    assert [event.limit for event in driver.limits_reached] == ["kv_pages"]
+
+
 def test_a_move_that_fails(hash_engine: Any, hash_text: Callable[..., list[int]]) -> None:
     """The operation fails, and the context is as it was."""
     driver = hash_engine()
