@@ -97,6 +97,7 @@ def test_evicted_tokens_are_not_seen(cuda_engine: Callable[..., Any], tiny_engin
         driver.flush(context)
         driver.settle()
         driver.evict(context, 2, 9)
+        driver.settle()
         driver.append(context, [7, 8, 9])
         generation = driver.generate(context, max_tokens=6)
         driver.settle()
