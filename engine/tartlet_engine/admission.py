@@ -28,7 +28,7 @@ class Admission:
         self._pool = pool
         self._prefix_cache = prefix_cache
         self._preemption = preemption
-        self._pinned: list[int] = []  # sources of copies
+        self._pinned: list[int] = []  # sources of copies, and what a context that moves gets when the step is computed
 
     def begin_step(self) -> None:
         """Forget what held for the last step."""
@@ -55,7 +55,7 @@ class Admission:
             plan.waiting.append(sequence)
             return False
         try:
-            if self._prefix_cache is not None and not is_decode:
+            if self._prefix_cache is not None and not is_decode and sequence.room is None:
                 self._prefix_cache.take(sequence)
             start = sequence.num_filled
             end = start + (1 if is_decode else sequence.num_to_compute)
@@ -66,10 +66,10 @@ class Admission:
                 plan.breaches.append(breach)
             return False
         num_swapped = page_table.num_swapped
-        num_pages = num_swapped + num_new_pages
+        num_pages = num_swapped + num_new_pages + sequence.num_extra_pages
         has_room = self._has_room(plan, sequence, num_pages, is_decode, is_last_resort)
         if not has_room and is_last_resort and self._preemption is not None and self._preemption.part(sequence):
-            num_pages = num_swapped + page_table.num_new_pages(start, end)  # a page less now
+            num_pages = num_swapped + page_table.num_new_pages(start, end) + sequence.num_extra_pages  # less now
             has_room = self._has_room(plan, sequence, num_pages, is_decode, is_last_resort)
         if not has_room:
             if start > before:
@@ -77,8 +77,10 @@ class Admission:
             sequence.is_waiting = True
             plan.waiting.append(sequence)
             return False
+        num_extra_pages = sequence.num_extra_pages
         if num_swapped > 0 and self._preemption is not None:
             self._preemption.bring_back(sequence)
+        self._pinned += self._pool.allocate(num_extra_pages)  # until the step is computed: then they are its own
         copy = page_table.reserve(start, end)
         if copy is not None:
             plan.page_copies.append(copy)

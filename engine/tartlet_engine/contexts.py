@@ -14,7 +14,7 @@ from tartlet_engine.command_error import CommandError
 from tartlet_engine.gaps import total, truncated
 from tartlet_engine.page_table import PageTable
 from tartlet_engine.pages import PagePool
-from tartlet_engine.sequence import Flush, Link, Sequence
+from tartlet_engine.sequence import Flush, Link, Room, Sequence
 
 EVICTED = "evicted"
 """The operation of a context from whose middle tokens are dropped: until that is done, it has all of them."""
@@ -95,13 +95,16 @@ class ContextTable:
         then: Callable[[], None] | None = None,
         *,
         is_exclusive: bool = False,
+        room: Room | None = None,
     ) -> None:
         """Demand that what the context holds is computed. `then` is called when it is, instead of an answer.
 
-        Exclusive: the context is busy until then.
+        Exclusive: the context is busy until then. With `room`, `then` is called in a step in which all pages are in the
+        pool and that room is there, and logits are not demanded.
         """
-        sequence.flushes.append(Flush(operation_id, len(sequence.token_ids), then, is_exclusive))
-        sequence.demand_logits()
+        sequence.flushes.append(Flush(operation_id, len(sequence.token_ids), then, is_exclusive, room))
+        if room is None:
+            sequence.demand_logits()
         self.activate(sequence)
 
     def free(self, sequence: Sequence) -> None:

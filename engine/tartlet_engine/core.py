@@ -126,6 +126,7 @@ class EngineCore:
             self._preemption,
             self._handler.require_computable,
             self._transfers,
+            self._side_work,
             pager.page_bytes,
         )
         self._handler.add(evictions.handlers)

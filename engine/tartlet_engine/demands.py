@@ -27,7 +27,7 @@ from tartlet_engine.command_error import CommandError
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.generation import Generation
 from tartlet_engine.lookahead import LAST_TOKEN, Lookahead
-from tartlet_engine.sequence import Sequence
+from tartlet_engine.sequence import Flush, Sequence
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,9 +54,16 @@ class Demands:
 
     def complete_flushes(self, sequence: Sequence) -> None:
         """Answer the flushes whose tokens are computed by now."""
-        done = [flush for flush in sequence.flushes if flush.target_len <= sequence.num_computed]
+        done = [f for f in sequence.flushes if f.target_len <= sequence.num_computed and f.room is None]
+        self._end_flushes(sequence, done)
+
+    def complete_move(self, sequence: Sequence) -> None:
+        """Answer the flush that waited for room, which is there now; none, if it has ended meanwhile."""
+        self._end_flushes(sequence, [flush for flush in sequence.flushes if flush.room is not None])
+
+    def _end_flushes(self, sequence: Sequence, done: list[Flush]) -> None:
         if done:
-            sequence.flushes = [flush for flush in sequence.flushes if flush.target_len > sequence.num_computed]
+            sequence.flushes = [flush for flush in sequence.flushes if flush not in done]
             self._contexts.settle(sequence)
         for flush in done:
             if flush.then is not None:

@@ -6,10 +6,13 @@ values that are kept stay the bits they were, positions included; tokens after t
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
-from tartlet_engine.api import Done, EngineError, ErrorCode, EvictContext, Failed, ModelInfo
+from tartlet_engine.accounts import RunLimitError
+from tartlet_engine.api import Done, ErrorCode, EvictContext, Failed, ModelInfo
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.contexts import ContextTable
 from tartlet_engine.demands import Demands
@@ -17,8 +20,12 @@ from tartlet_engine.model_runner import ModelRunner
 from tartlet_engine.moving import Move
 from tartlet_engine.pages import OutOfPagesError
 from tartlet_engine.preemption import Preemption
-from tartlet_engine.sequence import Sequence
+from tartlet_engine.sequence import Room, Sequence
+from tartlet_engine.side_work import SideWork
+from tartlet_engine.store_worker import engine_error
 from tartlet_engine.transfers import Transfers
+
+_log = logging.getLogger("tartlet_engine")
 
 
 class Evictions:
@@ -33,6 +40,7 @@ class Evictions:
         preemption: Preemption,
         require_computable: Callable[[Sequence], None],
         transfers: Transfers,
+        side_work: SideWork,
         page_bytes: int,
     ) -> None:
         """Evict from contexts of one model.
@@ -45,6 +53,7 @@ class Evictions:
             preemption: makes room for what moves.
             require_computable: raises CommandError for a context that can never fit.
             transfers: where keys and values are moved, some a step.
+            side_work: charges for what is moved all at once.
             page_bytes: what a page takes.
         """
         self._info = info
@@ -54,6 +63,7 @@ class Evictions:
         self._preemption = preemption
         self._require_computable = require_computable
         self._transfers = transfers
+        self._side_work = side_work
         self._page_bytes = page_bytes
         self.handlers: dict[type, Callable[[Any, int], None]] = {EvictContext: self._evict}
 
@@ -99,11 +109,45 @@ class Evictions:
                     self._demands,
                     self._preemption,
                     self._page_bytes,
-                    self._fail_for_pages,
+                    self._move_all_at_once,
                 )
             )
 
-    def _fail_for_pages(self, command: EvictContext, error: OutOfPagesError) -> None:
-        message = f"moving what is kept needs {error.need:,} pages, {error.available:,} are available"
-        hint = "Free contexts, or evict as many tokens as fill whole pages, which moves those of one page only."
-        self._demands.events.append(Failed(command.operation_id, EngineError(ErrorCode.KV_EXHAUSTED, message, hint)))
+    def _move_all_at_once(self, command: EvictContext, sequence: Sequence) -> None:
+        """Use the pages of what is dropped for what moves, because there are no others. Everybody waits for that.
+
+        Without enough even of these the context waits for room among those that compute, and holds nothing meanwhile
+        that cannot be taken from it.
+        """
+        if sequence.page_table.num_swapped:
+            self._wait_for_room(command, sequence)
+            return
+        try:
+            moves = sequence.evict(command.start, command.end)
+            if moves is not None:
+                self._runner.move_slots(moves)
+            self._demands.events.append(Done(command.operation_id))
+        except OutOfPagesError:
+            self._wait_for_room(command, sequence)
+        except RunLimitError as breach:
+            self._demands.stop_run(breach)
+
+    def _wait_for_room(self, command: EvictContext, sequence: Sequence) -> None:
+        room = Room(*sequence.page_table.pages_to_evict(command.start, command.end, len(sequence.token_ids)))
+        self._contexts.flush(
+            sequence,
+            command.operation_id,
+            then=lambda: self._move_in_step(command, sequence),
+            is_exclusive=True,
+            room=room,
+        )
+
+    def _move_in_step(self, command: EvictContext, sequence: Sequence) -> None:
+        """Move in a step that has made room. Only if somebody has come to share pages in it, is there too little."""
+        began = time.monotonic()
+        try:
+            self._move_all_at_once(command, sequence)
+        except Exception as error:
+            _log.exception("context=%d cannot be moved", sequence.context_id)
+            self._demands.events.append(Failed(command.operation_id, engine_error(error)))
+        self._side_work.charge(sequence.account.share, time.monotonic() - began)

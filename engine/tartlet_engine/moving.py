@@ -31,7 +31,7 @@ class Move:
         demands: Demands,
         preemption: Preemption,
         page_bytes: int,
-        on_exhausted: Callable[[EvictContext, OutOfPagesError], None],
+        on_exhausted: Callable[[EvictContext, Sequence], None],
     ) -> None:
         """Begin with nothing copied; the context is busy from now on.
 
@@ -43,7 +43,7 @@ class Move:
             demands: where the end is told.
             preemption: makes room for what moves.
             page_bytes: what a page takes.
-            on_exhausted: called instead of the end, with nothing evicted, if there are too few pages.
+            on_exhausted: called instead of the end, with nothing evicted, if there are too few pages now.
         """
         self.operation_id = command.operation_id
         self.sequence = sequence
@@ -70,9 +70,9 @@ class Move:
             return True
         try:
             return self._move_some(max(1, max_bytes // self._page_bytes))
-        except OutOfPagesError as error:
+        except OutOfPagesError:
             self.give_up()
-            self._move_all_at_once(error)
+            self._on_exhausted(self._command, self.sequence)
         except RunLimitError as breach:
             self.give_up()
             self._demands.stop_run(breach)
@@ -109,23 +109,6 @@ class Move:
         self.give_up()  # of what is in the shadow now: the old pages
         self._demands.events.append(Done(self.operation_id))
         return True
-
-    def _move_all_at_once(self, error: OutOfPagesError) -> None:
-        """Use the pages of what is dropped for what moves, because there are no others. Everybody waits for that."""
-        if self.sequence.page_table.num_swapped:
-            self._on_exhausted(self._command, error)
-            return
-        try:
-            moves = self.sequence.evict(self._command.start, self._command.end)
-        except OutOfPagesError as still:
-            self._on_exhausted(self._command, still)
-            return
-        except RunLimitError as breach:
-            self._demands.stop_run(breach)
-            return
-        if moves is not None:
-            self._runner.move_slots(moves)
-        self._demands.events.append(Done(self.operation_id))
 
     def _make_shadow(self, num_kept_pages: int) -> Sequence:
         """Make a context that holds the pages before the gap."""

@@ -47,6 +47,10 @@ class PageTable:
         """Pages that other page tables hold too."""
         return sum(self._pool.is_shared(page_id) for page_id in self.page_ids)
 
+    def num_unshared(self, first: int, last: int) -> int:
+        """Pages that no other page table holds, from the `first` to before the `last`."""
+        return sum(not self._pool.is_shared(page_id) for page_id in self.page_ids[first:last])
+
     @property
     def num_swapped(self) -> int:
         """Pages that must be brought back before the sequence takes part in a step."""
@@ -158,7 +162,7 @@ class PageTable:
         dropped = self.page_ids[first:last]
         num_lost = self._account.num_held_once(dropped)
         self._account.require_pages(num_new - num_lost)
-        available = self._pool.num_available + sum(not self._pool.is_shared(page_id) for page_id in dropped)
+        available = self._pool.num_available + self.num_unshared(first, last)
         if num_new > available:
             raise OutOfPagesError(num_new, available)
         sources = list(self.page_ids)

@@ -105,13 +105,12 @@ class Pager:
         sequence.page_table.hold_swapped([self._pool.swap.add(page, 1) for page in contents])
         return True
 
-    def part(self, sequence: Sequence) -> bool:
-        """Let the page that the sequence writes to next be its own, without a page for a copy.
+    def part(self, sequence: Sequence, index: int) -> bool:
+        """Let the page at an index of the sequence's page table be its own, without a page for a copy.
 
         The others that hold it, which do not run, get one in the swap space, or drop theirs. Returns whether there were
         any, and the page is the sequence's own now.
         """
-        index = sequence.num_filled // self._pool.page_size
         if index >= len(sequence.page_table.page_ids) or not self._pool.is_shared(sequence.page_table.page_ids[index]):
             return False
         page_id = sequence.page_table.page_ids[index]

@@ -149,8 +149,13 @@ class Preemption:
             self._take_out(self._idle(), num_pages, self._held_pages())
 
     def part(self, sequence: Sequence) -> bool:
-        """Spare a sequence the copy of a shared page, at the cost of others that do not run. Was there one?"""
-        return self._pager.part(sequence)
+        """Spare a sequence copies of shared pages, at the cost of others that do not run. Were there any?
+
+        They are those that what it waits for replaces (`Sequence.room`), or else the one that it writes to next.
+        """
+        if (room := sequence.room) is None:
+            return self._pager.part(sequence, sequence.num_filled // self._pool.page_size)
+        return any([self._pager.part(sequence, index) for index in range(room.first, room.last)])
 
     def bring_back(self, sequence: Sequence, max_pages: int | None = None) -> None:
         """Bring back the pages of a sequence that were taken out, or so many of them. There must be room."""

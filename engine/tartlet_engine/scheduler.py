@@ -79,6 +79,7 @@ class Scheduler:
         Cost: O(n log n) in the sequences that have something to compute.
         """
         plan = StepPlan()
+        sequences = list(sequences)
         self._admission.begin_step()
         tenants = sort_turns(sequences, self._max_batch_tokens)
         self._budget = step_budget(self._max_batch_tokens, self._costs, tenants)
@@ -88,13 +89,14 @@ class Scheduler:
         heap: list[tuple[float, int, int, TenantTurns]] = []
         for turns in tenants:
             heapq.heappush(heap, (turns.charged, turns.share.last_served_step, next(number), turns))
+        self._admit_moving(plan, sequences)
         while heap and plan.num_tokens < self._budget:
             *_, turns = heapq.heappop(heap)
             while self._take_turn(plan, turns, step, is_alone=not heap):
                 if heap:
                     heapq.heappush(heap, (turns.charged, turns.share.last_served_step, next(number), turns))
                     break
-        if plan.waiting and not plan.num_planned and self._preemption is not None:
+        if plan.waiting and not plan.num_planned and not plan.moving and self._preemption is not None:
             self._admit_strongest(plan, self._preemption, step)
         plan.active = [turns.share for turns in tenants]
         plan.backlogged = [turns.share for turns in tenants if turns.is_backlogged]
@@ -103,6 +105,16 @@ class Scheduler:
     def finish(self) -> None:
         """Let go of what the last plan has kept from others until its step was computed."""
         self._admission.finish()
+
+    def _admit_moving(self, plan: StepPlan, sequences: list[Sequence]) -> None:
+        """Let those that wait for room alone have it, if they may: the strongest claim first, as they compute nothing.
+
+        They come before those that compute, who could not give their pages in this step any more.
+        """
+        moving = [sequence for sequence in sequences if sequence.room is not None]
+        if self._preemption is not None and len(moving) > 1:
+            moving = self._preemption.claims.by_strength(moving)
+        plan.moving += [sequence for sequence in moving if self._admission.admit(plan, sequence, is_decode=False)]
 
     def _take_turn(self, plan: StepPlan, turns: TenantTurns, step: int, is_alone: bool) -> bool:
         """Let a tenant take its next bite. Tells whether there was anything left that it could want."""
@@ -157,8 +169,10 @@ class Scheduler:
         strongest = preemption.claims.by_strength(fitting)[0]
         plan.waiting.remove(strongest)
         if self._admission.admit(plan, strongest, strongest.is_decoding, is_last_resort=True):
-            wanted = strongest.num_to_compute
-            self._add(plan, strongest, self._chunk_size(plan, strongest, wanted, self._max_batch_tokens))
+            if (wanted := strongest.num_to_compute) > 0:
+                self._add(plan, strongest, self._chunk_size(plan, strongest, wanted, self._max_batch_tokens))
+            else:
+                plan.moving.append(strongest)
             strongest.last_served_step = strongest.account.share.last_served_step = step
         else:
             plan.stuck, plan.num_obtainable_pages = strongest, preemption.num_obtainable_pages(strongest)

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from tartlet_engine.lookahead import Lookahead
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What an eviction needs besides the context's own pages, all of them in the pool: others for those it replaces."""
+
+    first: int  # page of the page table that is replaced
+    last: int  # the one after the last that is
+    num_new: int  # pages that take their place
+
+
 @dataclass(slots=True)
 class Flush:
     """A demand to compute the first `target_len` tokens; without an operation id, nobody asked but a fork waits."""
@@ -31,6 +40,7 @@ class Flush:
     target_len: int
     then: Callable[[], None] | None = None  # what follows, instead of the answer
     is_exclusive: bool = False  # nothing else can be done with the context meanwhile, but to fork it
+    room: Room | None = None  # what there must be in the step that ends it, when all is computed
 
 
 @dataclass(slots=True)
@@ -130,6 +140,20 @@ class Sequence:
             return 0
         num_ahead = 0 if self.lookahead is None else self.lookahead.num_to_compute
         return max(0, self.target_len - self.num_computed) + num_ahead
+
+    @property
+    def room(self) -> Room | None:
+        """What it waits for although all that is demanded of it is computed, if anything."""
+        if not self.flushes or self.link is not None or self.num_to_compute > 0:
+            return None
+        return next((flush.room for flush in self.flushes if flush.room is not None), None)
+
+    @property
+    def num_extra_pages(self) -> int:
+        """Available pages that it takes to replace its pages as `room` says: dropped ones that nobody shares serve."""
+        if (room := self.room) is None:
+            return 0
+        return max(0, room.num_new - self.page_table.num_unshared(room.first, room.last))
 
     @property
     def is_decoding(self) -> bool:

@@ -118,6 +118,8 @@ class Stepper:
         chunks = order_chunks([chunk for chunk in plan.chunks if chunk.sequence.has_demand])
         logits = self._forward(chunks, plan)
         self._scheduler.finish()  # copies have been made: what follows may take their sources like any other page
+        for sequence in plan.moving:
+            self._demands.complete_move(sequence)
         computed = [] if logits is None else self._note_computed(chunks, logits)
         self.drafts.end_lookahead()
         sampled = self._sample(computed, logits, is_idle=not chunks)
@@ -125,7 +127,7 @@ class Stepper:
         hopeless = [s for s in plan.waiting if self._pool.pages_for(s.target_slots) > self._pool.num_pages]
         for sequence in hopeless:
             self._fail_for_pages(sequence, self._pool.num_pages)
-        has_progressed = bool(chunks or sampled or plan.breaches or hopeless)
+        has_progressed = bool(chunks or sampled or plan.breaches or hopeless or plan.moving)
         if not has_progressed and self._contexts.holders_between_steps:
             has_progressed = True  # what is being saved or opened goes on between steps, and then gives its pages back
         elif not has_progressed and plan.stuck is not None:
@@ -272,7 +274,19 @@ class Stepper:
                 self.drafts.commit(generation, result)
 
     def _fail_for_pages(self, sequence: Sequence, have: int) -> None:
-        """Fail a sequence that needs more pages than it can have, and take back those that it has."""
+        """Fail a sequence that needs more pages than it can have, and take back those that it has.
+
+        What was computed of one that only needs pages to move into stays.
+        """
+        if sequence.room is not None:
+            needed = len(sequence.page_table.page_ids) + sequence.num_extra_pages
+            message = (
+                f"moving what is kept needs {needed:,} pages; "
+                f"{have:,} of {self._pool.num_pages:,} can be had, if all others stand back as far as they can"
+            )
+            hint = "Free forks, or evict as many tokens as fill whole pages, which moves those of one page only."
+            self._demands.fail(sequence, EngineError(ErrorCode.KV_EXHAUSTED, message, hint))
+            return
         needed = self._pool.pages_for(sequence.target_slots)
         message = (
             f"a context of {len(sequence.token_ids):,} tokens needs {needed:,} pages; "

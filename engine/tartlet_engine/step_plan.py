@@ -77,6 +77,7 @@ class StepPlan:
 
     num_planned: dict[Sequence, int] = field(default_factory=dict)  # tokens, of those that take part
     page_copies: list[PageCopy] = field(default_factory=list)
+    moving: list[Sequence] = field(default_factory=list)  # compute nothing, but have the room that they waited for
     waiting: list[Sequence] = field(default_factory=list)  # for pages
     stuck: Sequence | None = None  # nothing takes part: this is the one that was to, and found no room either
     breaches: list[RunLimitError] = field(default_factory=list)  # at most one a run
