@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -301,19 +302,43 @@ def test_a_failed_step_leaves_the_context_usable(hash_engine: Any) -> None:
     assert driver.is_done(again)
 
 
-def test_no_room_to_move(hash_engine: Any) -> None:
-    """Where a fork keeps the old pages and there are none for what moves, nothing is evicted, and the error says so."""
+def test_no_room_to_move(hash_engine: Any, hash_text: Callable[..., list[int]]) -> None:
+    """Where a fork keeps the old pages and there are none for what moves, it stands back: its own are computed again."""
     driver = hash_engine(num_pages=8, prefix_cache=False)
     run = driver.open_run()
     context = driver.create(run, PROMPT)
     driver.flush(context)
     driver.settle()
-    driver.fork(context, 30)
+    fork = driver.fork(context, 30)
     evicting = driver.evict(context, 2, 5)
     driver.settle()
 
-    assert driver.failure(evicting).code is ErrorCode.KV_EXHAUSTED
-    assert driver.is_done(driver.evict(context, 4, 8))
+    assert driver.is_done(evicting)
+    driver.free(context)
+    generation = driver.generate(fork, max_tokens=2)
+    driver.settle()
+    assert driver.tokens(generation) == hash_text(PROMPT[:30], 2)
+
+
+def test_never_room_to_move(hash_engine: Any) -> None:
+    """A fork that can be neither swapped nor computed again keeps the old pages: nothing is evicted, and that is said."""
+    driver = hash_engine(num_pages=9, prefix_cache=False)
+    run = driver.open_run()
+    context = driver.create(run, PROMPT)
+    first = driver.evict(context, 0, 1)
+    driver.settle()
+    fork = driver.fork(context, len(PROMPT) - 1)
+    evicting = driver.evict(context, 2, 5)
+    driver.settle()
+
+    assert driver.is_done(first)
+    error = driver.failure(evicting)
+    assert error.code is ErrorCode.KV_EXHAUSTED
+    assert re.search(r"needs \d+ pages; \d+ of 9 can be had", error.message)
+    driver.free(fork)
+    again = driver.evict(context, 2, 5)
+    driver.settle()
+    assert driver.is_done(again)
 
 
 def test_a_limit_of_pages(hash_engine: Any) -> None:

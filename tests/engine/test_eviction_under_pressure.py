@@ -46,7 +46,7 @@ def test_pages_of_evicted_contexts_are_swapped_and_never_computed_again(
 
 @pytest.mark.parametrize("has_room", [True, False])
 def test_evicting_from_a_swapped_context(hash_engine: Any, hash_text: Callable[..., list[int]], has_room: bool) -> None:
-    """Its pages come back for it; if there is no room for them, it is refused and stays as it was."""
+    """Its pages come back for it; if others hold all of the pool, it waits for them."""
     driver = hash_engine(num_pages=12, swap_pages=40, prefix_cache=False, costs=FixedCosts(0.0, 1.0))
     run = driver.open_run()
     context = driver.create(run, PROMPT)
@@ -59,20 +59,16 @@ def test_evicting_from_a_swapped_context(hash_engine: Any, hash_text: Callable[.
     if has_room:
         driver.free(other)
     else:
-        driver.generate(other, max_tokens=2)
+        generating = driver.generate(other, max_tokens=2)
     evicting = driver.evict(context, 3, 9)
     driver.settle()
-    driver.free(other)
     generation = driver.generate(context, max_tokens=3)
     driver.settle()
 
     (first,) = hash_text(PROMPT, 1)
-    if has_room:
-        assert driver.is_done(evicting)
-        assert driver.tokens(generation) == [first, *hash_text([*PROMPT[:3], *PROMPT[9:], first], 2)]
-    else:
-        assert driver.failure(evicting).code is ErrorCode.KV_EXHAUSTED
-        assert driver.tokens(generation) == hash_text(PROMPT, 3)
+    assert driver.is_done(evicting)
+    assert driver.tokens(generation) == [first, *hash_text([*PROMPT[:3], *PROMPT[9:], first], 2)]
+    assert has_room or driver.tokens(generating) == hash_text([100] * 44, 2)
 
 
 @pytest.mark.parametrize("num_swap_pages", [0, 8, 200])

@@ -83,8 +83,8 @@ def test_a_page_becomes_its_writers_own_without_a_free_page(family: Any, hash_te
     """The other holders get a swapped copy, or compute theirs again; the writer's has one holder."""
     driver, (parent, *_), pager = family(swap_pages=swap_pages, costs=SWAP_IS_CHEAP)
     fork = driver.core._contexts.get(driver.fork(parent.context_id, 18))
-    assert not pager.part(parent)  # it writes to a new page next
-    assert pager.part(fork)
+    assert not pager.part(parent, 5)  # it has no such page yet
+    assert pager.part(fork, 4)
     driver.core.check_integrity()
 
     assert not driver.core._pool.is_shared(fork.page_table.page_ids[4])
