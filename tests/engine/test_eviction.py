@@ -303,7 +303,7 @@ def test_a_failed_step_leaves_the_context_usable(hash_engine: Any) -> None:
 
 
 def test_no_room_to_move(hash_engine: Any, hash_text: Callable[..., list[int]]) -> None:
-    """Where a fork keeps the old pages and there are none for what moves, it stands back: its own are computed again."""
+    """Where a fork keeps the old pages and none are left for what moves, it stands back: it is computed again."""
     driver = hash_engine(num_pages=8, prefix_cache=False)
     run = driver.open_run()
     context = driver.create(run, PROMPT)
@@ -321,7 +321,7 @@ def test_no_room_to_move(hash_engine: Any, hash_text: Callable[..., list[int]]) 
 
 
 def test_never_room_to_move(hash_engine: Any) -> None:
-    """A fork that can be neither swapped nor computed again keeps the old pages: nothing is evicted, and that is said."""
+    """A fork that can be neither swapped nor computed again keeps the old pages: nothing is evicted."""
     driver = hash_engine(num_pages=9, prefix_cache=False)
     run = driver.open_run()
     context = driver.create(run, PROMPT)
