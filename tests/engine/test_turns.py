@@ -23,7 +23,7 @@ def make_prompt(account: RunAccount, order: int, length: int = 10) -> Sequence:
 
 def make_decode(account: RunAccount, order: int) -> Sequence:
     sequence = Sequence(order, account, PageTable(POOL, account), [1, 2], num_computed=1, demand_order=order)
-    generation: Any = SimpleNamespace(num_generated=1)
+    generation: Any = SimpleNamespace(num_generated=1, is_parked=False, ends_with_sampled=True)
     sequence.generation = generation
     return sequence
 
