@@ -129,6 +129,11 @@ class Shelf:
         """Note that it was not."""
         del self.under_way[operation_id]
 
+    def names(self, tenant: str) -> list[str]:
+        """Return the names under which something is kept or being saved."""
+        keys = [*self.kept, *(key for key, _ in self.under_way.values())]
+        return [name for owner, name in dict.fromkeys(keys) if owner == tenant]
+
     def has(self, tenant: str, name: str) -> bool:
         """Tell whether something is kept under a name."""
         return (tenant, name) in self.kept

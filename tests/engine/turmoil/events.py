@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from tartlet_engine import gaps
 from tartlet_engine.api import (
     Done,
@@ -31,7 +34,7 @@ class Events:
         self.history = history
         self.may_break = False  # the model may fail
         self._num_taken_up = 0
-        self._handlers = {
+        self._handlers: dict[type, Callable[[Any], None]] = {
             Done: self._done,
             Failed: self._failed,
             Finished: self._finished,

@@ -16,7 +16,7 @@ from tartlet_engine.costs import FixedCosts
 from tartlet_engine.saved_contexts import SavedContexts
 from tartlet_engine.stepping import rows
 from tests.engine.conftest import MakeDriver
-from tests.engine.turmoil.actions import Turmoil
+from tests.engine.turmoil.turmoil import Turmoil
 
 SEEDS = [pytest.param(range(seed, seed + 1), id=f"seed-{seed}") for seed in range(80)]
 BLOCKS = [
@@ -26,7 +26,7 @@ BLOCKS = [
     for first in range(1_000, 11_000, 250)
 ]
 SWAP_IS_CHEAP = FixedCosts(seconds_per_byte=0.0, seconds_per_token=1.0)
-SWAP_IS_DEAR = FixedCosts(seconds_per_byte=1.0, seconds_per_token=0.0)
+SWAP_IS_DEAR = FixedCosts(seconds_per_byte=1.0, seconds_per_token=1e-6)
 
 
 def turmoil_of(make: MakeDriver, numbers: random.Random, folder: Path, patches: pytest.MonkeyPatch) -> Turmoil:
@@ -67,7 +67,7 @@ def test_everything_at_once(
         with monkeypatch.context() as patches:
             turmoil = turmoil_of(hash_engine, numbers, tmp_path / str(seed), patches)
             try:
-                turmoil.go(num_actions=numbers.randint(5, 60))
+                turmoil.go(num_actions=numbers.randint(5, 120))
             except Exception as error:
                 error.add_note("\n".join([f"seed {seed}:", *turmoil.history]))
                 raise
