@@ -91,6 +91,7 @@ class Ledger:
     contexts: dict[int, Held] = field(default_factory=dict)
     prefixes: list[int] = field(default_factory=list)
     unpublished: list[int] = field(default_factory=list)  # prefixes that were let go of
+    given_up: set[int] = field(default_factory=set)  # openings of runs that were stopped
     shelf: Shelf = field(default_factory=Shelf)
 
     def working_on(self, work_id: int) -> Held | None:
@@ -116,6 +117,8 @@ class Ledger:
         self.runs[run_id].is_stopped = True
         for held in self.contexts.values():
             if held.run_id == run_id:
+                if isinstance(held.work, Opening):
+                    self.given_up.add(held.work.id)
                 self.lose(held)
 
     def close(self, run_id: int) -> None:

@@ -12,34 +12,12 @@ from tests.engine.turmoil.generation_actions import GenerationActions
 from tests.engine.turmoil.ledger import Evicting, Generating, Opening, Passing, Stepping
 
 ACTIONS = (
-    *("create", "create", "create", "fork", "fork", "truncate", "append", "flush", "evict", "evict", "free"),
-    *(
-        "generate",
-        "generate",
-        "speculate",
-        "cancel",
-        "forward",
-        "forward",
-        "end_forward",
-        "end_forward",
-        "save",
-        "save",
-        "open_saved",
-        "open_saved",
-    ),
-    *(
-        "begin_steps",
-        "begin_steps",
-        "answer",
-        "answer",
-        "answer",
-        "fork_steps",
-        "open_run",
-        "close_run",
-        "publish",
-        "unpublish",
-    ),
-    *("step", "step", "step", "step", "settle", "break_model"),
+    *["create"] * 3,
+    *["fork", "truncate", "append", "flush", "evict", "save", "open_saved"] * 2,
+    *["generate", "speculate", "begin_steps", "forward", "end_forward"] * 2,
+    *["answer"] * 4,
+    *["fork_steps", "cancel", "free", "open_run", "close_run", "publish", "unpublish", "break_model", "settle"],
+    *["step"] * 4,
 )
 
 
