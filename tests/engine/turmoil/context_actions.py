@@ -140,6 +140,8 @@ class ContextActions(Asking):
         run = self.a_running_run()
         if run is not None and self.has_place:
             names = self.ledger.shelf.names(run.tenant)
+            if not names and self.numbers.random() < 0.7:
+                return
             name = self.numbers.choice(names if names and self.numbers.random() < 0.9 else NAMES)
             operation_id, context_id = self.driver.open_saved(run.id, name)
             self.note("open_saved", run.tenant, name, "as", context_id, "operation", operation_id)

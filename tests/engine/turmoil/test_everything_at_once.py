@@ -1,7 +1,7 @@
 """Everything at once, at random: whatever is asked of an engine in whatever order, all that comes of it is exact.
 
-A failure tells the seed and what was asked: `pytest -k 'everything and seed-17'` does it again. A seed of a block of
-many can be put into `SEEDS`.
+A failure tells the seed, what was asked and what came: `pytest -k 'everything and seed-17'` does it again. A seed of
+a block is put into `SEEDS` for that. Threads read and write what is saved, so that a few seeds differ from run to run.
 """
 
 from __future__ import annotations

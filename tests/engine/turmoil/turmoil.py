@@ -89,6 +89,7 @@ class Turmoil(ContextActions, GenerationActions):
         count = self.numbers.randint(1, 4)
         self.note("step", count)
         for _ in range(count):
+            self._wait_for_store()
             if self.driver.core.has_work:
                 self.driver.step()
 
@@ -107,7 +108,7 @@ class Turmoil(ContextActions, GenerationActions):
             self.events.may_break = True
 
     def _wait_for_store(self) -> None:
-        """Wait for threads that save and open, so that what happens depends on the seed alone."""
+        """Wait for threads that save and open, so that what happens depends on little but the seed."""
         saves = self.driver.core.saves
         while saves.is_waiting and not saves.has_work:
             time.sleep(0.0002)
