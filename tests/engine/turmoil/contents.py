@@ -29,6 +29,10 @@ class Content:
         """The position of the next token."""
         return self.positions[-1] + 1 if self.positions else 0
 
+    def gaps(self) -> list[int]:
+        """Return the indices of tokens, except the first, whose position does not follow the last one's."""
+        return [i for i in range(1, len(self.positions)) if self.positions[i] != self.positions[i - 1] + 1]
+
     def next_token(self) -> int:
         """Return what the model generates next."""
         return next_token(self.seen_by_last or self.token_ids, self.adapter)

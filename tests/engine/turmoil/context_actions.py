@@ -103,12 +103,16 @@ class ContextActions(Asking):
             self.note("flush", held.id, "operation", self.driver.flush(held.id))
 
     def evict(self) -> None:
-        """Evict tokens from a context; sometimes whole pages of them."""
+        """Evict tokens from a context; sometimes whole pages of them, often up to an earlier gap."""
         held = self.an_idle_context()
         if held is not None and held.content.token_ids:
             last = len(held.content.token_ids) - 1
             start, end = sorted((self.numbers.randint(0, last), self.numbers.randint(0, last)))
-            if self.numbers.random() < 0.3:
+            gaps = held.content.gaps()
+            if gaps and self.numbers.random() < 0.5:
+                end = min(last, self.numbers.choice(gaps) + self.numbers.randint(-1, 1))
+                start = self.numbers.randint(0, end)
+            elif self.numbers.random() < 0.3:
                 page_size = self.driver.info.page_size
                 start, end = start // page_size * page_size, end // page_size * page_size
             operation_id = self.driver.evict(held.id, start, end)

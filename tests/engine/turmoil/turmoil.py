@@ -13,7 +13,8 @@ from tests.engine.turmoil.ledger import Evicting, Generating, Opening, Passing, 
 
 ACTIONS = (
     *["create"] * 3,
-    *["fork", "truncate", "append", "flush", "evict", "save", "open_saved"] * 2,
+    *["fork", "truncate", "append", "flush", "save", "open_saved"] * 2,
+    *["evict"] * 3,
     *["generate", "speculate", "begin_steps", "forward", "end_forward"] * 2,
     *["answer"] * 4,
     *["fork_steps", "cancel", "free", "open_run", "close_run", "publish", "unpublish", "break_model", "settle"],
