@@ -124,11 +124,14 @@ class Crowd:
         self._generation_id = 0
         self._problem: Event | None = None
         self._is_done = threading.Event()
+        self._is_over = False  # the storm: what it still submits comes to nothing
         engine.listen(self._listen)
 
     def run(self, storm: str | None) -> Seen:
         """Let the neighbour generate. Raises RuntimeError if something fails."""
         self._seen, self._problem, self._generation_id = Seen(), None, 0
+        self._answers.clear()
+        self._is_over = False
         self._is_done.clear()
         calm_id, storm_id = EngineLink.new_id(), EngineLink.new_id()
         with self._storm(storm, storm_id):
@@ -174,7 +177,7 @@ class Crowd:
             STORMS[name](self, run_id, context_id, number)
         time.sleep(0.1)  # the storm is there first
         yield
-        self._answers.clear()
+        self._is_over = True
         self.engine.submit([CloseRun(run_id)], run_id)
 
     def note_operations(self, count: int) -> None:
@@ -190,9 +193,9 @@ class Crowd:
             elif isinstance(event, Finished) and event.generation_id == self._generation_id:
                 self._is_done.set()
             elif isinstance(event, Done | Opened):
-                if then := self._answers.pop(event.operation_id, None):
+                if (then := self._answers.pop(event.operation_id, None)) and not self._is_over:
                     then()
-            elif isinstance(event, Failed) and event.failed_id not in self._answers:
+            elif isinstance(event, Failed) and (self._is_over or event.failed_id not in self._answers):
                 continue  # of a storm that is over
             elif isinstance(event, Failed | EngineStopped):
                 self._problem = event
