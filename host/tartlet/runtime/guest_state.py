@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class GuestFiber(Protocol):
         ...
 
 
-class GuestState:
+class GuestState(ABC):
     """What a program holds and may do, and the fiber that it runs on. Lives on the executor's thread.
 
     Args:
@@ -170,31 +171,31 @@ class GuestState:
         ]
 
     @property
+    @abstractmethod
     def total_cpu_ns(self) -> int:
         """CPU time that the whole run has used."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def num_controllers(self) -> int:
         """Controllers of the whole run."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def num_pages(self) -> int:
         """KV pages of the whole run."""
-        raise NotImplementedError
 
+    @abstractmethod
     def submit(self, command: Command) -> None:
         """Send the engine a command of the run at the end of this turn.
 
         The program is held after this host call if the engine has too many that it has not carried out.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def print(self, text: str) -> None:
         """Add output text. Raises LimitExceededError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log(self, log: Log) -> None:
         """Add a log line. Raises LimitExceededError."""
-        raise NotImplementedError
