@@ -5,7 +5,8 @@ Each measures the whole run, and takes off one with a single token, which has th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from typing import Any
 
 import tartlet
@@ -13,13 +14,14 @@ from benchmarks.controller_fixture import controller
 from benchmarks.direct import SharedEngine
 from benchmarks.hosting import OpenHost, open_host
 from benchmarks.report import Row, at_most, row
-from benchmarks.rounds import Figures, Rounds, in_turn, measure_rounds
+from benchmarks.rounds import Figures, Rounds, between, measure_rounds
 from benchmarks.settings import Settings
 from tartlet import compose
 
-ROUNDS = 7
-TOKENS = 64
+ROUNDS = 5
 SEQUENCES = (10, 40)
+TOKENS = {10: 64, 40: 32, 2: 4}
+"""By how many sequences write so many each."""
 PROMPT = "Once upon a time"
 
 EMPTY = """
@@ -61,7 +63,7 @@ def measure(settings: Settings) -> Iterator[Row]:
 
 
 def _measure(host: OpenHost, num_sequences: int, settings: Settings) -> Rounds:
-    num_tokens = settings.scaled(TOKENS, 4)
+    num_tokens = TOKENS[num_sequences]
 
     async def load() -> list[tartlet.Program]:
         return [await host.host.load(source) for source in (PLAIN, EMPTY, controller())]
@@ -80,17 +82,15 @@ def _measure(host: OpenHost, num_sequences: int, settings: Settings) -> Rounds:
         assert len(sequences) == num_sequences
         return run.usage.wall_ms * tokens / max(each["tokens"] for each in sequences)
 
-    def measure_round(number: int) -> Figures:
+    def per_step(whole: Callable[[int], Coroutine[Any, Any, float]]) -> float:
+        return (host.call(whole(num_tokens)) - host.call(whole(1))) / (num_tokens - 1)
+
+    def measure_round(_: int) -> Figures:
         ways = {
-            "plain": lambda: host.call(in_plain(num_tokens)) - host.call(in_plain(1)),
-            "python": lambda: host.call(controlled(python, num_tokens)) - host.call(controlled(python, 1)),
-            "wasm": lambda: host.call(controlled(wasm, num_tokens)) - host.call(controlled(wasm, 1)),
+            "python": lambda: per_step(partial(controlled, python)),
+            "wasm": lambda: per_step(partial(controlled, wasm)),
         }
-        figures = {name: time_ms / (num_tokens - 1) for name, time_ms in in_turn(number, ways).items()}
-        return {
-            "plain": figures["plain"],
-            "python": (figures["python"] - figures["plain"]) / num_sequences,
-            "wasm": (figures["wasm"] - figures["plain"]) / num_sequences,
-        }
+        base, more = between(lambda: per_step(in_plain), ways)
+        return {"plain": base, **{name: ms / num_sequences for name, ms in more.items()}}
 
     return measure_rounds(measure_round, settings.scaled(ROUNDS, 1), settings)

@@ -70,6 +70,20 @@ def in_turn(number: int, measures: Mapping[str, Callable[[], float]]) -> Figures
     return {name: measures[name]() for name in names}
 
 
+def between(base: Callable[[], float], ways: Mapping[str, Callable[[], float]]) -> tuple[float, Figures]:
+    """Measure each of several ways between two measurements of a base, which drifts with the machine.
+
+    Returns: the mean of the base, and by how much each way is above the mean of the two around it.
+    """
+    bases = [base()]
+    more = {}
+    for name, measure in ways.items():
+        figure = measure()
+        bases.append(base())
+        more[name] = figure - (bases[-2] + bases[-1]) / 2
+    return sum(bases) / len(bases), more
+
+
 def _watch(action: Callable[[], Figures]) -> tuple[float, Figures]:
     """What `action` gives, and the share of all cores that other processes used meanwhile."""
     began, busy, own = time.monotonic(), machine.busy_seconds(), machine.own_seconds()

@@ -16,6 +16,8 @@ TESTED_ELSEWHERE = {
         for name in ("commands", "constraint_commands", "events", "forward_messages", "values")
     },
     "engine/tartlet_engine/command_error.py": "an exception; tests/engine/test_commands.py raises it in every way",
+    "host/tartlet/server/requests.py": "messages; tests/host/server/test_host_sandboxes.py sends them",
+    "host/tartlet/server/sandboxes.py": "protocols; tests/host/server/test_host_sandboxes.py uses them",
     "host/tartlet/progress.py": "a protocol; the tests of everything that reports use it",
 }
 

@@ -17,6 +17,8 @@ from tartlet.errors import (
     RunCancelledError,
     RunError,
     TartletError,
+    UnavailableError,
+    WorkerLostError,
 )
 from tartlet.events import Log, Output, RunEvent, RunUsage, Variable
 from tartlet.limits import Limits
@@ -53,7 +55,9 @@ __all__ = [
     "RunEvent",
     "RunUsage",
     "TartletError",
+    "UnavailableError",
     "Variable",
+    "WorkerLostError",
     "models",
     "sync",
 ]

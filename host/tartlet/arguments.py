@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tartlet.errors import ConfigError
 from tartlet.limits import Limits
+from tartlet.runtime.program_names import Source
 
 _MAX_SEED = 2**64
 MAX_TENANT_LEN = 256  # characters
@@ -81,6 +83,13 @@ def checked_tenant(tenant: str) -> str:
     raise ConfigError(f"tenant must be Unicode text of 1 to {MAX_TENANT_LEN} characters, got {shown}")
 
 
+def checked_run_id(run_id: str) -> str:
+    """The run's name, if it can be one."""
+    if isinstance(run_id, str) and re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", run_id):
+        return run_id
+    raise ConfigError(f"run_id must be 1 to 100 letters, digits, '_', '.' or '-', got {str(run_id)[:120]!r}")
+
+
 def checked_weight(weight: float) -> float:
     """The weight, if it is in its range."""
     if type(weight) in (int, float) and math.isfinite(weight) and MIN_WEIGHT <= weight <= MAX_WEIGHT:
@@ -135,7 +144,7 @@ def _is_unicode(value: object) -> bool:
     return True
 
 
-def checked_programs(programs: Mapping[str, str | Path | bytes] | None) -> dict[str, str | Path | bytes]:
+def checked_programs(programs: Mapping[str, Source] | None) -> dict[str, Source]:
     """The programs by name. Refuses what is no mapping, and names that nobody could ask for."""
     if programs is None:
         return {}

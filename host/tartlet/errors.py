@@ -12,8 +12,10 @@ TartletError                   code, hint
 │   ├── LimitExceededError     a limit was exceeded; has limit, used, allowed
 │   ├── InvalidHandleError     the program used a handle that it does not hold
 │   ├── DeadlockError          the program waits for something that can never happen
-│   └── RunCancelledError      it was cancelled
-└── EngineStoppedError         the engine is gone
+│   ├── RunCancelledError      it was cancelled
+│   └── WorkerLostError        of a server: the process that ran it is gone
+├── EngineStoppedError         the engine is gone
+└── UnavailableError           of a server: there is nobody to do it now; it may help to ask again
 """
 
 from __future__ import annotations
@@ -132,6 +134,18 @@ class RunCancelledError(RunError):
     """The run was cancelled."""
 
     code = "cancelled"
+
+
+class WorkerLostError(RunError):
+    """The process that ran the program is gone, and what the run held with it."""
+
+    code = "worker_lost"
+
+
+class UnavailableError(TartletError):
+    """There is nobody to do what was asked for, or too much is asked for at once. Nothing has been done of it."""
+
+    code = "unavailable"
 
 
 class EngineStoppedError(TartletError):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any
 
 from tartlet import arguments, compose, control, models, paths
 from tartlet.bindings import (
@@ -26,7 +26,7 @@ from tartlet.runtime.channel import Channel, LoopWaker
 from tartlet.runtime.loader import Loader, OfferedInterfaces
 from tartlet.runtime.prefixes import prefix_tokens
 from tartlet.runtime.program import Program
-from tartlet.runtime.program_names import ProgramNames
+from tartlet.runtime.program_names import Loadable, ProgramNames
 from tartlet.runtime.run_state import RunState
 from tartlet.runtime.slow_work import run_to_its_end
 from tartlet.runtime.supervisor import RunCounts, Supervisor
@@ -44,9 +44,6 @@ from tartlet_engine.api import (
     SavedContext,
     SavedList,
 )
-
-Loadable: TypeAlias = str | Path | bytes
-"""A path to a folder, a .py file or a component; the bytes of a component; or Python source text (it has a newline)."""
 
 TENANT = "local"
 
@@ -212,6 +209,8 @@ class Host:
         limits: Limits | None = None,
         seed: int | None = None,
         tenant: str = TENANT,
+        programs: Mapping[str, Program | Loadable] | None = None,
+        run_id: str | None = None,
     ) -> Run:
         """Start a run of a program, which is loaded first if it is not a `Program` yet.
 
@@ -223,22 +222,25 @@ class Host:
                 `secrets` and `os.urandom`: they stay random.
             tenant: On whose behalf it runs. Tenants have fair shares of the engine, saved contexts of their own, and
                 never find what another has computed.
+            programs: What this run can ask for by name, instead of the host's own `programs`.
+            run_id: What the run is called; by default a name that is hard to guess. No two runs may have the same.
 
         Raises:
             ConfigError: The input is not JSON, the seed is out of its range, the limits are no `Limits`, or a tenant
-                cannot have that name.
+                or a run cannot have that name.
             ProgramError: As `load`; or it is a controller, which runs with `control`.
         """
         self._open()
         input_json = arguments.checked_json(input)
         if not isinstance(program, Program):
             program = await self.load(program)
-        own, names = program, self._names
+        own = program
+        names = self._names if programs is None else ProgramNames(arguments.checked_programs(programs), self._load)
 
         def find_controller(name: str) -> Program:
             return own if name == own.name and own.controller is not None else names.controller(name)
 
-        return self._start(program, input_json, find_controller, limits, seed, tenant)
+        return self._start(program, input_json, find_controller, limits, seed, tenant, run_id)
 
     def _start(
         self,
@@ -248,6 +250,7 @@ class Host:
         limits: Limits | None,
         seed: int | None,
         tenant: str,
+        run_id: str | None,
     ) -> Run:
         supervisor = self._open()
         assert self._waker is not None
@@ -261,7 +264,7 @@ class Host:
         state = RunState(
             supervisor.services,
             channel,
-            run_id=f"run_{secrets.token_hex(12)}",
+            run_id=f"run_{secrets.token_hex(12)}" if run_id is None else arguments.checked_run_id(run_id),
             inferlet=program.name,
             tenant=tenant,
             weight=self._weights.get(tenant, 1.0),
@@ -302,6 +305,7 @@ class Host:
         limits: Limits | None = None,
         seed: int | None = None,
         tenant: str = TENANT,
+        run_id: str | None = None,
     ) -> Run:
         """Start a generation that a controller steers, as a run of its own.
 
@@ -318,6 +322,7 @@ class Host:
             limits: As for `start`.
             seed: As for `start`.
             tenant: As for `start`.
+            run_id: As for `start`.
 
         Raises:
             ConfigError, ProgramError: As `start`; or it is no controller.
@@ -329,7 +334,7 @@ class Host:
         names = ProgramNames({control.CONTROLLER: controller}, self._load)
         names.controller(control.CONTROLLER)
         program = await self.load(control.SOURCE, name="control")
-        return self._start(program, arguments.checked_json(options), names.controller, limits, seed, tenant)
+        return self._start(program, arguments.checked_json(options), names.controller, limits, seed, tenant, run_id)
 
     async def control(
         self,

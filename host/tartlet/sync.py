@@ -22,11 +22,12 @@ from tartlet import host as asynchronous
 from tartlet import models
 from tartlet.errors import ConfigError
 from tartlet.events import RunEvent, RunUsage
-from tartlet.host import TENANT, HostStats, Loadable
+from tartlet.host import TENANT, HostStats
 from tartlet.limits import Limits
 from tartlet.progress import Progress, silent
 from tartlet.run import Run as AsynchronousRun
 from tartlet.runtime.program import Program
+from tartlet.runtime.program_names import Loadable
 from tartlet_engine.api import EngineClient, ModelInfo, SavedContext
 
 T = TypeVar("T")
@@ -186,9 +187,14 @@ class Host:
         limits: Limits | None = None,
         seed: int | None = None,
         tenant: str = TENANT,
+        programs: Mapping[str, Program | Loadable] | None = None,
+        run_id: str | None = None,
     ) -> Run:
         """Start a run; see `tartlet.Host.start`."""
-        run = self._thread.call(self._host.start(program, input, limits=limits, seed=seed, tenant=tenant))
+        start = self._host.start(
+            program, input, limits=limits, seed=seed, tenant=tenant, programs=programs, run_id=run_id
+        )
+        run = self._thread.call(start)
         return Run(run, self._thread)
 
     def run(
@@ -215,6 +221,7 @@ class Host:
         limits: Limits | None = None,
         seed: int | None = None,
         tenant: str = TENANT,
+        run_id: str | None = None,
     ) -> Run:
         """Start a generation that a controller steers; see `tartlet.Host.start_control`."""
         run = self._thread.call(
@@ -228,6 +235,7 @@ class Host:
                 limits=limits,
                 seed=seed,
                 tenant=tenant,
+                run_id=run_id,
             )
         )
         return Run(run, self._thread)

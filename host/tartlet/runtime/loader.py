@@ -80,8 +80,10 @@ class Loader:
         self._runner: _Runner | None = None
         self._runner_lock = threading.Lock()
 
-    def load(self, source: str | Path | bytes, name: str | None) -> Program:
+    def load(self, source: str | Path | bytes | PythonSource, name: str | None) -> Program:
         """The program in `source`; see `Host.load`."""
+        if isinstance(source, PythonSource):
+            return self._load_source(source, name or source.main)
         if isinstance(source, bytes | bytearray):
             return self._load_component(bytes(source), name or "component")
         if isinstance(source, str) and "\n" in source:

@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tartlet.errors import ProgramError
+from tartlet.runner import PythonSource
 from tartlet.runtime.program import Program
 
-Source: TypeAlias = str | Path | bytes | Program
+Loadable: TypeAlias = str | Path | bytes | PythonSource
+"""A path to a folder, a .py file or a component; the bytes of a component; or Python source, as text (it has a newline)
+or as several files."""
+Source: TypeAlias = Loadable | Program
 
 
 class ProgramNames:
@@ -25,7 +29,7 @@ class ProgramNames:
         load: Loads what a name stands for.
     """
 
-    def __init__(self, sources: Mapping[str, Source], load: Callable[[str | Path | bytes, str], Program]) -> None:
+    def __init__(self, sources: Mapping[str, Source], load: Callable[[Loadable, str], Program]) -> None:
         self._sources = dict(sources)
         self._load = load
         self._loaded: dict[str, Program] = {}

@@ -1,0 +1,136 @@
+"""Runs programs on a `Host`: in a worker process, or in the front's own with `--in-process`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tartlet.errors import ProgramError
+from tartlet.events import RunEvent
+from tartlet.host import Host
+from tartlet.limits import Limits
+from tartlet.run import Run
+from tartlet.runner import PythonSource
+from tartlet.runtime.program import Program
+from tartlet.server.program_facts import component_facts, source_facts
+from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest, SourceFile
+from tartlet_engine.api import EngineStats, ModelInfo
+
+MOST_PROGRAMS = 256
+"""That are kept loaded; others are loaded again, which is quick: their native code is on disk."""
+
+
+class HostRun:
+    """A run on the host. Implements `RunHandle`."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @property
+    def run_id(self) -> str:
+        """As in the request."""
+        return self._run.id
+
+    async def next_event(self) -> RunEvent | None:
+        """As `Run.next_event`."""
+        return await self._run.next_event()
+
+    async def result_json(self) -> str:
+        """As `Run.result`, but as JSON text."""
+        return json.dumps(await self._run.result(), ensure_ascii=False)
+
+    def cancel(self) -> None:
+        """As `Run.cancel`."""
+        self._run.cancel()
+
+
+class HostSandboxes:
+    """Runs programs on a host, which is open and stays the caller's to close. Implements `Sandboxes`."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._programs: dict[str, asyncio.Task[Program]] = {}  # by digest, the one used last at the end
+
+    @property
+    def models(self) -> Sequence[ModelInfo]:
+        """Of the host."""
+        return self._host.models
+
+    @property
+    def is_ready(self) -> bool:
+        """Always: the engine is in this process."""
+        return True
+
+    @property
+    def num_live_runs(self) -> int:
+        """Of the host."""
+        return self._host.stats().runs.live
+
+    async def describe(self, program: ProgramRef) -> ProgramFacts:
+        """See `Sandboxes`."""
+        loaded = await self._load(program)
+        if program.kind == "source":
+            return source_facts(await asyncio.to_thread(_read_source, program.path))
+        return component_facts(await asyncio.to_thread(Path(program.path).read_bytes), loaded)
+
+    async def start(self, request: RunRequest) -> HostRun:
+        """See `Sandboxes`."""
+        program = await self._load(request.program)
+        options: dict[str, Any] = {
+            "limits": Limits(**request.limits),
+            "seed": request.seed,
+            "tenant": request.tenant,
+            "run_id": request.run_id,
+        }
+        self._host.set_tenant(request.tenant, weight=request.weight)
+        control = request.control
+        if control is not None:
+            run = await self._host.start_control(
+                program,
+                control.prompt,
+                json.loads(control.config_json),
+                chat=control.chat,
+                max_tokens=control.max_tokens,
+                temperature=control.temperature,
+                **options,
+            )
+        else:
+            named = {name: await self._load(ref) for name, ref in request.programs.items()}
+            run = await self._host.start(program, json.loads(request.input_json), programs=named, **options)
+        return HostRun(run)
+
+    async def engine_stats(self) -> EngineStats | None:
+        """Of the host's engine."""
+        return self._host.stats().engine
+
+    async def close(self) -> None:
+        """Nothing: the host is the caller's."""
+
+    async def _load(self, ref: ProgramRef) -> Program:
+        """Load a program, once for all who ask meanwhile. Raises what `Host.load` raises."""
+        loading = self._programs.pop(ref.digest, None)
+        if loading is None or (loading.done() and (loading.cancelled() or loading.exception() is not None)):
+            loading = asyncio.create_task(self._load_anew(ref))
+        self._programs[ref.digest] = loading
+        while len(self._programs) > MOST_PROGRAMS:
+            del self._programs[next(iter(self._programs))]
+        return await asyncio.shield(loading)
+
+    async def _load_anew(self, ref: ProgramRef) -> Program:
+        source: PythonSource | Path = Path(ref.path)
+        if ref.kind == "source":
+            source = await asyncio.to_thread(_read_source, ref.path)
+        return await self._host.load(source, name=ref.name)
+
+
+def _read_source(path: str) -> PythonSource:
+    try:
+        file = msgspec.json.decode(Path(path).read_bytes(), type=SourceFile)
+    except (OSError, msgspec.DecodeError) as error:
+        raise ProgramError(f"the stored source cannot be read: {error}", code="not_found") from error
+    return PythonSource(file.main, file.files)

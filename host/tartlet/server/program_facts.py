@@ -1,0 +1,61 @@
+"""What can be told of a program without running it."""
+
+from __future__ import annotations
+
+import ast
+
+from tartlet.runner import PythonSource
+from tartlet.runtime.program import Program
+from tartlet.server.requests import Parameter, ProgramFacts
+from tartlet.wasm.component_reader import read_externs
+
+
+def component_facts(component: bytes, program: Program) -> ProgramFacts:
+    """The facts of a component that has been loaded."""
+    imports, _ = read_externs(component)
+    names = tuple(sorted(extern.name for extern in imports if extern.kind == "interface"))
+    return ProgramFacts(program.linked is not None, program.controller is not None, names)
+
+
+def source_facts(source: PythonSource) -> ProgramFacts:
+    """The facts of Python source that compiles: its parameters are those of the function marked with `@inferlet`."""
+    function = _inferlet_of(source)
+    return ProgramFacts(
+        is_inferlet=source.has_inferlet,
+        is_controller=source.has_controller,
+        parameters=None if function is None else tuple(_parameters(function.args)),
+        description=_description(source, function),
+    )
+
+
+def _inferlet_of(source: PythonSource) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The inferlet, if the main module defines it; one that is imported is not looked for."""
+    for node in ast.parse(source.files[f"{source.main}.py"]).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = [ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list]
+            if "inferlet" in names:
+                return node
+    return None
+
+
+def _parameters(args: ast.arguments) -> list[Parameter]:
+    positional = [*args.posonlyargs, *args.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults))
+    pairs = [*zip(positional, [*defaults, *args.defaults], strict=True)]
+    pairs += zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    return [
+        Parameter(
+            arg.arg,
+            is_required=default is None,
+            annotation="" if arg.annotation is None else ast.unparse(arg.annotation),
+            default="" if default is None else ast.unparse(default),
+        )
+        for arg, default in pairs
+    ]
+
+
+def _description(source: PythonSource, function: ast.FunctionDef | ast.AsyncFunctionDef | None) -> str:
+    """The first line of the module's docstring, or else of the function's."""
+    module = ast.get_docstring(ast.parse(source.files[f"{source.main}.py"]))
+    text = module or (ast.get_docstring(function) if function is not None else None) or ""
+    return text.partition("\n")[0]

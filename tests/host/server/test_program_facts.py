@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from tartlet.runner import PythonSource
+from tartlet.server.program_facts import source_facts
+from tartlet.server.requests import Parameter, ProgramFacts
+
+INFERLET = '''"""Tells stories.
+
+At length.
+"""
+import tartlet_sdk
+
+@tartlet_sdk.inferlet
+async def main(topic: str, n: int = 3, *, tone: str | None = None, length) -> str: ...
+'''
+
+
+def test_an_inferlet_s_parameters_stand_in_its_source() -> None:
+    """By name, with what they are said to be; and what the program says of itself."""
+    facts = source_facts(PythonSource("main", {"main.py": INFERLET}))
+
+    assert facts == ProgramFacts(
+        is_inferlet=True,
+        is_controller=False,
+        parameters=(
+            Parameter("topic", True, "str"),
+            Parameter("n", False, "int", "3"),
+            Parameter("tone", False, "str | None", "None"),
+            Parameter("length", True),
+        ),
+        description="Tells stories.",
+    )
+
+
+def test_a_controller_has_none() -> None:
+    """And the class's docstring is not looked for."""
+    facts = source_facts(PythonSource("c", {"c.py": "from tartlet_sdk import Controller\nclass C(Controller): ...\n"}))
+
+    assert facts == ProgramFacts(is_inferlet=False, is_controller=True)
+
+
+def test_an_inferlet_may_be_imported() -> None:
+    """Then its parameters cannot be told."""
+    files = {"main.py": "from other import inferlet_of_mine\n", "other.py": INFERLET}
+
+    assert source_facts(PythonSource("main", files)).parameters is None
