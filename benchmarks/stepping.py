@@ -1,15 +1,15 @@
 """What it costs that a program decides before each token: steps from Python and from Wasm, against plain generation.
 
-All measure the time from the first to the last token of sequences that are in the same batch; each way is measured
-between two of plain generation, because a machine's speed drifts. A program that waits for half of a step before each
-answer shows that this is no time lost. With a model thread for each core, programs take the time that they compute from
-the model; with one less they have a core of their own, and what is left is what a step waits for.
+What is on the critical path is the time between two forward passes: it does not drift with the machine's speed as the
+passes do. The whole time of a step is measured, too, each way between two of plain generation. A program that waits for
+half of a step before each answer shows that this is no time lost. With a model thread for each core, programs take the
+time that they compute from the model; with one less they have a core of their own.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tartlet
@@ -17,58 +17,97 @@ from benchmarks.direct import SharedEngine
 from benchmarks.fixtures import CREATE_CONTEXT, FILL, NEXT_STEP, NOW, OPEN_MODEL, START_STEPS, component, loop
 from benchmarks.hosting import OpenHost, open_host
 from benchmarks.report import Row, at_most, row
-from benchmarks.rounds import Figures, Rounds, between, measure_rounds
+from benchmarks.rounds import Figures, Rounds, between, in_turn, measure_rounds
 from benchmarks.settings import Settings
+from benchmarks.stopwatch import Gaps, gaps_between
 from tartlet import compose
+from tartlet_engine.fused_runner import FusedRunner
 
 ROUNDS = 5
+LATE_S, NUM_LATE = 0.05, 4
+"""How late answers come, and of how many sequences, beside plain generation."""
 SEQUENCES = (10, 40)
 TOKENS = {10: 64, 40: 32, 2: 4}
 """By how many sequences write so many each."""
 
 
 def measure(settings: Settings) -> Iterator[Row]:
-    """Give the milliseconds that a step of one sequence takes more than in plain generation."""
+    """Give what a step takes more than in plain generation, between the passes and in all."""
     for threads in dict.fromkeys((max(1, settings.threads - 1), settings.threads)):
         engine = SharedEngine(compose.start_engine(settings.model, threads=threads, prefix_cache=False))
-        with open_host(engine, spares=2) as host:
+        with open_host(engine, spares=2) as host, gaps_between(FusedRunner, "forward") as gaps:
             for num_sequences in SEQUENCES if not settings.is_quick else (2,):
-                yield from _rows(_measure(host, num_sequences, settings), threads, num_sequences)
+                rounds = _measure(host, gaps, num_sequences, settings)
+                yield from _rows(rounds, f"{num_sequences} sequences, {_threads(threads)}")
+            yield row(
+                _measure_late(host, settings),
+                "late / prompt",
+                "ratio",
+                at_most(1.02),
+                label=f"4 sequences, {_threads(threads)}: a step beside {NUM_LATE} late answers / beside prompt ones",
+            )
         engine.close()
 
 
-def _rows(rounds: Rounds, threads: int, num_sequences: int) -> Iterator[Row]:
-    name = f"{num_sequences} sequences, {threads} model thread{'s' if threads > 1 else ''}"
+def _rows(rounds: Rounds, name: str) -> Iterator[Row]:
     yield row(rounds, "plain", "ms/step", label=f"{name}: plain generation")
-    yield row(rounds, "wasm", "ms/step", at_most(0.03), label=f"{name}: more for a sequence's step, Wasm")
-    yield row(rounds, "python", "ms/step", at_most(0.15), label=f"{name}: more for a sequence's step, Python")
-    yield row(rounds, "thinking", "ms/step", label=f"{name}: more for a step, Python that waits for half of one")
+    yield row(rounds, "plain, between", "ms/step", label=f"{name}: of that, between passes")
+    more = f"{name}: more between passes for a sequence's step"
+    yield row(rounds, "wasm, between", "ms/step", at_most(0.03), label=f"{more}, Wasm")
+    yield row(rounds, "python, between", "ms/step", at_most(0.15), label=f"{more}, Python")
+    for way, what in (("wasm", "Wasm"), ("python", "Python"), ("thinking", "Python that waits for half of one")):
+        yield row(rounds, way, "ratio", label=f"{name}: a step with {what} / plain")
 
 
-def _measure(host: OpenHost, num_sequences: int, settings: Settings) -> Rounds:
+def _threads(count: int) -> str:
+    return f"{count} model thread{'s' if count > 1 else ''}"
+
+
+def _measure_late(host: OpenHost, settings: Settings) -> Rounds:
+    """What others' late answers do to plain generation: whoever is late is in fewer batches."""
+    program = host.load("stepper.py")
+
+    def beside(think_s: float) -> float:
+        given = {"sequences": 4, "tokens": settings.scaled(64, 4), "way": "plain", "others": NUM_LATE}
+        return float(host.run(program, {**given, "think_s": think_s}))
+
+    def measure_round(number: int) -> Figures:
+        figures = in_turn(number, {"late": lambda: beside(LATE_S), "prompt": lambda: beside(0.0)})
+        return {"late / prompt": figures["late"] / figures["prompt"]}
+
+    return measure_rounds(measure_round, settings.scaled(ROUNDS, 1), settings)
+
+
+def _measure(host: OpenHost, gaps: Gaps, num_sequences: int, settings: Settings) -> Rounds:
     num_tokens = TOKENS[num_sequences]
     python, wasm = host.load("stepper.py"), host.load(WASM)
+    between_ms: dict[str, float] = {}
 
-    def in_python(way: str, think_s: float = 0.0) -> float:
-        given = {"sequences": num_sequences, "tokens": num_tokens, "way": way, "think_s": think_s}
-        return float(host.run(python, given)) * 1000 / num_tokens
+    def timed(name: str, way: Callable[[], float]) -> float:
+        """What `way` gives; notes the time between its passes."""
+        gaps.take()
+        figure = way()
+        between_ms[name] = statistics.median(gaps.take()) * 1000
+        return figure
+
+    def in_python(name: str, think_s: float = 0.0) -> float:
+        given = {"sequences": num_sequences, "tokens": num_tokens, "way": name, "think_s": think_s}
+        return timed(name, lambda: float(host.run(python, given)) * 1000 / num_tokens)
 
     def measure_round(_: int) -> Figures:
-        def plain() -> float:
-            return in_python("plain")
-
-        half_step_s = plain() / 2000
+        half_step_s = in_python("plain") / 2000
         ways = {
-            "wasm": lambda: _in_wasm(host, wasm, num_sequences, num_tokens),
-            "python": lambda: in_python("steps"),
+            "wasm": lambda: timed("wasm", lambda: _in_wasm(host, wasm, num_sequences, num_tokens)),
             "thinking": lambda: in_python("steps", half_step_s),
+            "python": lambda: in_python("steps"),
         }
-        base, more = between(plain, ways)
+        base, more = between(lambda: in_python("plain"), ways)
         return {
             "plain": base,
-            "python": more["python"] / num_sequences,
-            "wasm": more["wasm"] / num_sequences,
-            "thinking": more["thinking"] - more["python"],
+            "plain, between": between_ms["plain"],
+            "wasm, between": (between_ms["wasm"] - between_ms["plain"]) / num_sequences,
+            "python, between": (between_ms["steps"] - between_ms["plain"]) / num_sequences,
+            **{name: 1 + ms / base for name, ms in more.items()},
         }
 
     return measure_rounds(measure_round, settings.scaled(ROUNDS, 1), settings)

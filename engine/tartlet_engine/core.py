@@ -189,8 +189,16 @@ class EngineCore:
         self.matchers.advance()
         self._published.settle()
 
+    def before_pass(self, action: Callable[[], None]) -> None:
+        """Call `action` right before each forward pass, to tell the events so far.
+
+        Programs take them in while the pass computes. Told any earlier, they would hold up what is left to be done
+        before it: threads of one Python interpreter take turns.
+        """
+        self._stepper.before_pass = action
+
     def sample_answered(self) -> None:
-        """Do what a step begins with: sample what programs have answered. Its events need not wait for the step."""
+        """Do what a step begins with: sample what programs have answered."""
         if self._stepper.stepped.has_answers:
             self._guard(self._stepper.sample_answered)
 

@@ -85,6 +85,7 @@ class InProcessEngine:
         self._is_closing = False
         core.saves.on_result(self._notify)
         core.constraints.on_result = core.matchers.on_result = self._notify
+        core.before_pass(lambda: self._deliver(core.take_events()))
         self._thread = threading.Thread(target=self._run, name="tartlet-engine", daemon=True)
         self._thread.start()
 
@@ -177,7 +178,6 @@ class InProcessEngine:
         if core.has_work:
             self._wait_for_answers(core)
             core.sample_answered()
-            self._deliver(core.take_events())  # programs take them in while the step computes
             core.step()
         self._stats = core.stats()
         self._deliver(core.take_events())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections.abc import Callable
 
 import torch
 
@@ -66,6 +67,7 @@ class Stepper:
         self.drafts = DraftRows(pool, demands, self._commits, self._constrained, prefix_cache)
         self.stepped = SteppedRows(contexts, demands, self._commits)
         self._ahead = RunAhead(pool, runner, scheduler.max_batch_tokens)
+        self.before_pass: Callable[[], None] = lambda: None  # called before a forward pass
         self.num_steps = 0
         self.num_prefill_tokens = 0
         self.num_recomputed_tokens = 0
@@ -165,6 +167,7 @@ class Stepper:
         if rest:
             batch = build_batch(rest, plan.page_copies, self._pool.page_size, self._runner.device)
             self.stepped.keep_lent_logits()
+            self.before_pass()
             self._timer.begin()
             computed = self._runner.forward(batch)
             self._timer.launched(sum(chunk.num_tokens for chunk in rest))

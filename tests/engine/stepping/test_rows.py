@@ -95,16 +95,22 @@ def test_an_answer_in_time_joins_the_very_next_step(hash_engine: Any) -> None:
 
 
 def test_the_outcome_is_there_before_the_step_is_computed(hash_engine: Any) -> None:
-    """What is sampled from kept logits is told of before the forward pass that computes it."""
+    """What is sampled from kept logits is told of before the forward pass that computes it, and right before it."""
     driver = hash_engine()
     _, steps = start(driver)
     driver.settle()
+    told: list[Any] = []
+    driver.core.before_pass(lambda: told.append((driver.core.take_events(), driver.runner.num_computed_tokens)))
     driver.answer(steps)
     num_computed = driver.runner.num_computed_tokens
     driver.core.sample_answered()
+    assert told == [], "there is still something to do before the pass"
+    driver.core.step()
 
-    assert len(driver.core.take_events()) == 1
-    assert driver.runner.num_computed_tokens == num_computed
+    (((outcome,), num_computed_then),) = told
+    assert outcome.sampled is not None
+    assert num_computed_then == num_computed
+    assert driver.runner.num_computed_tokens == num_computed + 1
 
 
 def test_a_late_answer_delays_nobody_else(hash_engine: Any) -> None:
