@@ -1,0 +1,49 @@
+"""The application that clients talk to, put together of its routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fastapi import APIRouter, FastAPI
+from starlette.middleware import Middleware
+
+import tartlet
+from tartlet.server.front.auth import Guard
+from tartlet.server.front.errors import add_error_handlers
+from tartlet.server.front.request_log import RequestLog
+from tartlet.server.front.routes import description, health
+from tartlet.server.front.services import Services
+
+ROUTERS: tuple[APIRouter, ...] = (description.router, health.router)
+"""Each route in them declares what it needs (`auth.needs`, `auth.public`), or is refused."""
+
+
+def create_app(services: Services, routers: Iterable[APIRouter] = ROUTERS) -> FastAPI:
+    """Make the application.
+
+    Args:
+        services: what its routes work with; they stay the caller's to close.
+        routers: the routes.
+    """
+    app = FastAPI(
+        title="Tartlet",
+        version=tartlet.__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.services = services
+    for router in routers:  # flat, so that the guard finds the route of a request in one list
+        app.router.routes.extend(router.routes)
+    app.user_middleware = [
+        Middleware(RequestLog),
+        Middleware(
+            Guard,
+            routes=app.router.routes,
+            authenticate=services.authenticate,
+            max_body_bytes=services.settings.max_body_bytes,
+        ),
+    ]
+    add_error_handlers(app)
+    return app

@@ -1,0 +1,178 @@
+"""Errors as clients see them: a status, and OpenAI's shape of an error, with what to do about it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from tartlet.errors import (
+    ConfigError,
+    EngineStoppedError,
+    LimitExceededError,
+    ProgramError,
+    RunCancelledError,
+    RunError,
+    TartletError,
+    UnavailableError,
+    WorkerLostError,
+)
+
+logger = logging.getLogger("tartlet.server")
+
+CLIENT_CLOSED_REQUEST = 499
+RETRY_SECONDS = 2
+"""After which it may help to ask again, when workers or the engine are being started."""
+MAX_MESSAGE_LEN = 4000  # characters; a program's traceback can be long
+
+_BY_CODE = {"not_found": 404, "already_exists": 409, "component_too_large": 413}
+_BY_KIND: tuple[tuple[type[TartletError], int], ...] = (  # the first that fits
+    (UnavailableError, 503),
+    (EngineStoppedError, 503),
+    (WorkerLostError, 503),
+    (RunCancelledError, CLIENT_CLOSED_REQUEST),
+    (RunError, 422),
+    (ProgramError, 400),
+    (ConfigError, 400),
+)
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 499: "cancelled"}
+
+
+class ApiError(TartletError):
+    """A request is refused: with which status, and for which of its parameters.
+
+    Args:
+        status: of HTTP, 4xx or 5xx.
+        code: for programs, stable.
+        message: what is wrong. It must not tell of what is not the client's.
+        hint: what to do.
+        param: the parameter that is wrong.
+        retry_after_s: when asking again may help.
+        limit, used, allowed: which limit was reached, and by how much.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        param: str | None = None,
+        retry_after_s: float | None = None,
+        limit: str | None = None,
+        used: float | None = None,
+        allowed: float | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.status = status
+        self.param = param
+        self.retry_after_s = retry_after_s
+        self.limit, self.used, self.allowed = limit, used, allowed
+
+
+def not_found(what: str, name: str) -> ApiError:
+    """The error for what is not there, or is another tenant's, which is the same."""
+    return ApiError(404, "not_found", f"there is no {what} {name[:200]!r}")
+
+
+def status_of(error: TartletError) -> int:
+    """The status with which an error is answered."""
+    if isinstance(error, ApiError):
+        return error.status
+    if not isinstance(error, RunError) and error.code in _BY_CODE:
+        return _BY_CODE[error.code]
+    return next((status for kind, status in _BY_KIND if isinstance(error, kind)), 500)
+
+
+def error_fields(error: TartletError) -> dict[str, Any]:
+    """What stands under `error` in an answer or an event."""
+    status = status_of(error)
+    kind = "run_error" if isinstance(error, RunError) else _TYPES.get(status)
+    fields: dict[str, Any] = {
+        "message": error.message[:MAX_MESSAGE_LEN],
+        "type": kind or ("server_error" if status >= 500 else "invalid_request_error"),
+        "param": getattr(error, "param", None),
+        "code": error.code,
+    }
+    hint = error.hint
+    if isinstance(error, LimitExceededError):
+        hint = f'Allow more with "limits": {{"{error.limit}": ...}}, as far as your tenant may.'
+    if hint:
+        fields["hint"] = hint
+    for name in ("limit", "used", "allowed"):
+        value = getattr(error, name, None)
+        if value is not None:
+            fields[name] = value
+    return fields
+
+
+def error_response(error: TartletError) -> Response:
+    """The answer to a request that cannot be done."""
+    status = status_of(error)
+    headers = {}
+    retry_after_s = getattr(error, "retry_after_s", None)
+    if retry_after_s is None and status == 503:
+        retry_after_s = RETRY_SECONDS
+    if retry_after_s is not None:
+        headers["Retry-After"] = str(max(1, round(retry_after_s + 0.5)))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return json_response({"error": error_fields(error)}, status, headers)
+
+
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """An answer in JSON of ASCII, so that any text that Python can hold can be sent."""
+    return Response(json.dumps(value), status, headers, media_type="application/json")
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Make all errors of an application look alike."""
+    app.add_exception_handler(TartletError, _on_tartlet_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(Exception, _on_fault)
+
+
+def invalid_request(error: RequestValidationError) -> ApiError:
+    """The first thing that is wrong with a request. What the client sent is not repeated."""
+    errors = error.errors()
+    first = errors[0] if errors else {"loc": (), "msg": "the request is invalid", "type": ""}
+    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
+    param = ".".join(place)[:200] or None
+    if first["type"] == "json_invalid":
+        return ApiError(400, "invalid_json", "the body is not JSON")
+    message = str(first["msg"])[:500]
+    return ApiError(400, "invalid_request", f"{param}: {message}" if param else message, param=param)
+
+
+async def _on_tartlet_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, TartletError)
+    return error_response(error)
+
+
+async def _on_http_exception(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    codes = {400: "invalid_request", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
+    messages = {404: "there is nothing at this address", 405: "the method is not for this address"}
+    message = messages.get(error.status_code, str(error.detail))
+    response = error_response(ApiError(error.status_code, codes.get(error.status_code, "invalid_request"), message))
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _on_invalid_request(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return error_response(invalid_request(error))
+
+
+async def _on_fault(request: Request, error: Exception) -> Response:
+    """A fault of ours: the log has its trace, the client the request's id."""
+    request_id = getattr(request.state, "request_id", "")
+    logger.error("fault", exc_info=error, extra={"request_id": request_id})
+    return error_response(ApiError(500, "internal", f"internal error, request {request_id}"))

@@ -1,0 +1,219 @@
+"""The runs that go on, and those that ended a while ago: who follows them, and who ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from tartlet.errors import RunCancelledError
+from tartlet.server.failures import to_failure
+from tartlet.server.front.errors import ApiError, not_found
+from tartlet.server.front.live_run import BUFFER_BYTES, LiveRun
+from tartlet.server.front.run_events import Outcome
+from tartlet.server.requests import Control, ProgramRef, RunRequest
+from tartlet.server.sandboxes import Sandboxes
+
+logger = logging.getLogger("tartlet.server")
+
+KEPT_RUNS = 1000
+"""That have ended, whose events can still be read."""
+KEPT_BYTES = 64 << 20
+"""That these may take; of long results and buffers, fewer are kept."""
+SHUTTING_DOWN = "the server is being shut down"
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """On which terms a run may start."""
+
+    limits: dict[str, int | None] = {}
+    """As in `RunRequest`."""
+    weight: float = 1.0
+
+
+class RunPolicy(Protocol):
+    """Who may start runs and on which terms, and what is kept of them."""
+
+    async def begin(self, run: LiveRun, limits: Mapping[str, int | None]) -> Terms:
+        """Say on which terms this run may start, with the limits that were asked for, and note that it starts.
+
+        Raises: `ApiError` if it may not now (429), or never with such limits (400).
+        """
+        ...
+
+    async def end(self, run: LiveRun, outcome: Outcome) -> None:
+        """Note how the run has ended, and its `usage`. Called once for each `begin` that raised nothing."""
+        ...
+
+
+class OpenPolicy:
+    """Lets everything run and keeps nothing. Implements `RunPolicy`."""
+
+    async def begin(self, run: LiveRun, limits: Mapping[str, int | None]) -> Terms:
+        """What is asked for."""
+        return Terms(dict(limits))
+
+    async def end(self, run: LiveRun, outcome: Outcome) -> None:
+        """Nothing."""
+
+
+class RunRegistry:
+    """Starts runs and knows them until a while after their end.
+
+    Args:
+        sandboxes: runs them.
+        policy: says who may, and keeps books.
+        buffer_bytes: of each run's events.
+    """
+
+    def __init__(self, sandboxes: Sandboxes, policy: RunPolicy, *, buffer_bytes: int = BUFFER_BYTES) -> None:
+        self._sandboxes = sandboxes
+        self._policy = policy
+        self._buffer_bytes = buffer_bytes
+        self._live: dict[str, LiveRun] = {}
+        self._ended: OrderedDict[str, LiveRun] = OrderedDict()
+        self._ended_bytes = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_draining = False
+
+    @property
+    def num_live(self) -> int:
+        """Runs that have not ended."""
+        return len(self._live)
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether new runs are refused."""
+        return self._is_draining
+
+    async def start(
+        self,
+        tenant: str,
+        program: ProgramRef,
+        input_json: str,
+        *,
+        limits: Mapping[str, int | None] | None = None,
+        seed: int | None = None,
+        control: Control | None = None,
+        programs: Mapping[str, ProgramRef] | None = None,
+        is_detached: bool = False,
+        label: str = "",
+    ) -> LiveRun:
+        """Start a run. Hold it (`LiveRun.held`) for as long as a client waits for it, unless it is detached.
+
+        Args:
+            tenant: on whose behalf.
+            program: what is run.
+            input_json: its input.
+            limits: fields of `tartlet.Limits`, as far as the client asks for any.
+            seed: None: drawn.
+            control: the program is a controller, which steers a generation.
+            programs: what the program can ask for by name.
+            is_detached: it goes on when nobody holds it.
+            label: what the client called the program; by default its name.
+
+        Raises:
+            ApiError: it may not start; nothing has been done then.
+        """
+        if self._is_draining:
+            raise ApiError(503, "shutting_down", SHUTTING_DOWN)
+        run = LiveRun(
+            tenant,
+            label or program.name,
+            program.digest,
+            is_detached=is_detached,
+            buffer_bytes=self._buffer_bytes,
+        )
+        request = RunRequest(
+            run_id=run.run_id,
+            tenant=tenant,
+            program=program,
+            input_json=input_json,
+            limits=dict(limits or {}),
+            seed=seed,
+            control=control,
+            programs=dict(programs or {}),
+        )
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(self._run(run, request, begun), name=run.run_id)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            await asyncio.shield(begun)
+        except asyncio.CancelledError:  # who asked is gone: what has begun is ended, and what has not is not missed
+            begun.add_done_callback(asyncio.Future.exception)
+            run.cancel()
+            raise
+        return run
+
+    def find(self, tenant: str, run_id: str) -> LiveRun:
+        """The tenant's run of this id. Raises `ApiError` if there is none, or it ended long ago."""
+        run = self.get(tenant, run_id)
+        if run is None:
+            raise not_found("run", run_id)
+        return run
+
+    def get(self, tenant: str, run_id: str) -> LiveRun | None:
+        """The tenant's run of this id; None: there is none, or it ended long ago."""
+        run = self._live.get(run_id) or self._ended.get(run_id)
+        return run if run is not None and run.tenant == tenant else None
+
+    def live_of(self, tenant: str) -> list[LiveRun]:
+        """The tenant's runs that have not ended, the oldest first."""
+        return [run for run in self._live.values() if run.tenant == tenant]
+
+    async def drain(self, seconds: float) -> None:
+        """Start no more runs, wait for those that go on, and cancel what is left after this time."""
+        self._is_draining = True
+        await self._wait(seconds)
+        for run in [*self._live.values()]:
+            run.cancel(RunCancelledError(SHUTTING_DOWN))
+        await self._wait(10)
+
+    async def close(self) -> None:
+        """Cancel all runs, and wait for their ends."""
+        await self.drain(0)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _wait(self, seconds: float) -> None:
+        if self._tasks:
+            await asyncio.wait([*self._tasks], timeout=seconds)
+
+    async def _run(self, run: LiveRun, request: RunRequest, begun: asyncio.Future[None]) -> None:
+        """All of a run, in a task of its own, which nobody but the registry cancels."""
+        try:
+            terms = await self._policy.begin(run, request.limits)
+        except Exception as error:
+            begun.set_exception(error)
+            return
+        request = msgspec.structs.replace(request, limits=terms.limits, weight=terms.weight)
+        self._live[run.run_id] = run
+        begun.set_result(None)
+        outcome = Outcome("cancelled", failure=to_failure(RunCancelledError(SHUTTING_DOWN)))
+        try:
+            outcome = await run.drive(self._sandboxes, request)
+        finally:
+            await self._end(run, outcome)
+
+    async def _end(self, run: LiveRun, outcome: Outcome) -> None:
+        """Keep books first: what a client has seen ending is written down."""
+        try:
+            await self._policy.end(run, outcome)
+        except Exception:
+            logger.exception("the end of a run could not be written down", extra={"run_id": run.run_id})
+        finally:
+            run.finish(outcome)
+            del self._live[run.run_id]
+            self._keep(run)
+
+    def _keep(self, run: LiveRun) -> None:
+        self._ended[run.run_id] = run
+        self._ended_bytes += run.num_kept_bytes
+        while self._ended and (len(self._ended) > KEPT_RUNS or self._ended_bytes > KEPT_BYTES):
+            self._ended_bytes -= self._ended.popitem(last=False)[1].num_kept_bytes

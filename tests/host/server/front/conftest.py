@@ -1,0 +1,60 @@
+"""An application on sandboxes without a model, and clients for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import httpx2
+import pytest
+
+from tartlet.server.front.app import create_app
+from tartlet.server.front.auth import Caller
+from tartlet.server.front.runs import OpenPolicy, RunRegistry
+from tartlet.server.front.services import Services
+from tartlet.server.sandboxes import Sandboxes
+from tartlet.server.settings import Settings
+
+KEYS = {
+    "key-of-acme": Caller("acme", frozenset({"runs", "inferlets"}), "acme-1"),
+    "key-of-globex": Caller("globex", frozenset({"runs", "inferlets"}), "globex-1"),
+    "key-of-nothing": Caller("acme", frozenset()),
+    "key-of-admin": Caller("default", frozenset({"admin"})),
+}
+
+ClientOf = Callable[[str], httpx2.AsyncClient]
+
+
+async def authenticate(key: str) -> Caller | None:
+    return KEYS.get(key)
+
+
+@pytest.fixture
+async def services(sandboxes: Sandboxes) -> AsyncIterator[Services]:
+    """What the routes work with; all runs are over when the test is."""
+    runs = RunRegistry(sandboxes, OpenPolicy())
+    yield Services(Settings(), sandboxes, runs, authenticate)
+    await runs.close()
+
+
+@pytest.fixture
+async def client_of(services: Services) -> AsyncIterator[ClientOf]:
+    """Makes a client with this API key; an empty one is none."""
+    app = create_app(services)
+    clients = []
+
+    def make(key: str) -> httpx2.AsyncClient:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+        client = httpx2.AsyncClient(transport=transport, base_url="http://server", headers=headers)
+        clients.append(client)
+        return client
+
+    yield make
+    for client in clients:
+        await client.aclose()
+
+
+@pytest.fixture
+def client(client_of: ClientOf) -> httpx2.AsyncClient:
+    """A client of the tenant acme."""
+    return client_of("key-of-acme")

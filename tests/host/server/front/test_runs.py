@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+
+import pytest
+
+from tartlet.errors import GuestError
+from tartlet.server.front import runs
+from tartlet.server.front.errors import ApiError
+from tartlet.server.front.live_run import LiveRun
+from tartlet.server.front.run_events import Outcome
+from tartlet.server.front.runs import RunRegistry, Terms
+from tartlet.server.requests import ProgramRef
+from tartlet.server.sandboxes import Sandboxes
+
+pytestmark = pytest.mark.runner
+
+ECHO = """
+from tartlet_sdk import inferlet
+
+@inferlet
+def main(value=None):
+    print("hello")
+    if value == "fail":
+        raise ValueError("as asked")
+    return value
+"""
+ENDLESS = """
+import asyncio
+from tartlet_sdk import inferlet
+
+@inferlet
+async def main():
+    print("started")
+    await asyncio.sleep(3600)
+"""
+
+
+class Books:
+    """A policy that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.ended: list[tuple[str, str]] = []
+        self.refusal: Exception | None = None
+        self.gate: asyncio.Event | None = None
+        self.fails_at_end = False
+
+    async def begin(self, run: LiveRun, limits: Mapping[str, int | None]) -> Terms:
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.refusal is not None:
+            raise self.refusal
+        self.begun.append(run.run_id)
+        return Terms({**limits, "max_cpu_ms": 5000}, 2.0)
+
+    async def end(self, run: LiveRun, outcome: Outcome) -> None:
+        assert not run.has_ended
+        self.ended.append((run.run_id, outcome.status))
+        if self.fails_at_end:
+            raise OSError("no space left on device")
+
+
+@pytest.fixture
+def books() -> Books:
+    return Books()
+
+
+@pytest.fixture
+async def registry(sandboxes: Sandboxes, books: Books) -> AsyncIterator[RunRegistry]:
+    registry = RunRegistry(sandboxes, books)
+    yield registry
+    await registry.close()
+    assert registry.num_live == 0
+    assert len(books.begun) == len(books.ended)
+
+
+@pytest.fixture
+def echo(store_source) -> ProgramRef:  # type: ignore[no-untyped-def]
+    return store_source(ECHO)
+
+
+@pytest.fixture
+def endless(store_source) -> ProgramRef:  # type: ignore[no-untyped-def]
+    return store_source(ENDLESS)
+
+
+async def test_a_run_from_start_to_end(registry: RunRegistry, books: Books, echo: ProgramRef) -> None:
+    """Its result is there, its end is in the books, and it can be found."""
+    run = await registry.start("acme", echo, '{"value": 3}')
+
+    assert await run.result_json() == "3"
+    assert books.ended == [(run.run_id, "succeeded")]
+    assert registry.find("acme", run.run_id) is run
+    assert registry.live_of("acme") == []
+
+
+async def test_a_run_that_fails(registry: RunRegistry, books: Books, echo: ProgramRef) -> None:
+    """The error is the run's, and in the books."""
+    run = await registry.start("acme", echo, '{"value": "fail"}')
+
+    with pytest.raises(GuestError, match="as asked"):
+        await run.result_json()
+    assert books.ended == [(run.run_id, "failed")]
+
+
+async def test_other_tenants_find_nothing(registry: RunRegistry, endless: ProgramRef) -> None:
+    """While a run goes on and after it, its id means nothing to others."""
+    run = await registry.start("acme", endless, "{}")
+    for _ in range(2):
+        with pytest.raises(ApiError) as error:
+            registry.find("globex", run.run_id)
+        assert error.value.status == 404
+        assert registry.live_of("globex") == []
+        run.cancel()
+        await run.ended()
+    with pytest.raises(ApiError):
+        registry.find("acme", "run_x")
+
+
+async def test_what_may_not_start_leaves_nothing(registry: RunRegistry, books: Books, echo: ProgramRef) -> None:
+    """The refusal is the caller's; there is no run."""
+    books.refusal = ApiError(429, "too_many_runs", "slowly")
+    with pytest.raises(ApiError, match="slowly"):
+        await registry.start("acme", echo, "{}")
+
+    assert registry.num_live == 0
+
+
+async def test_who_stops_waiting_for_a_start_ends_the_run(
+    registry: RunRegistry, books: Books, endless: ProgramRef
+) -> None:
+    """What the policy had begun all the same has its end in the books."""
+    books.gate = asyncio.Event()
+    starting = asyncio.create_task(registry.start("acme", endless, "{}"))
+    await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    books.gate.set()
+    await registry.drain(60)
+
+    assert [status for _, status in books.ended] == ["cancelled"]
+
+
+async def test_a_drain_waits_then_cancels(registry: RunRegistry, books: Books, endless: ProgramRef) -> None:
+    """New runs are refused meanwhile; what does not end in time ends with a clear reason."""
+    run = await registry.start("acme", endless, "{}", is_detached=True)
+    draining = asyncio.create_task(registry.drain(0.2))
+    await asyncio.sleep(0)
+    with pytest.raises(ApiError) as refused:
+        await registry.start("acme", endless, "{}")
+    await draining
+
+    assert refused.value.status == 503
+    assert "shut down" in str((await run.ended()).error())
+
+
+async def test_books_that_fail_hold_nobody_up(registry: RunRegistry, books: Books, echo: ProgramRef) -> None:
+    """With a full disk, the client still gets its result."""
+    books.fails_at_end = True
+
+    assert await (await registry.start("acme", echo, "{}")).result_json() == "null"
+
+
+async def test_only_so_many_ended_runs_are_kept(
+    registry: RunRegistry, echo: ProgramRef, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest are forgotten."""
+    monkeypatch.setattr(runs, "KEPT_RUNS", 2)
+    ended = [await registry.start("acme", echo, "{}") for _ in range(3)]
+    for run in ended:
+        await run.ended()
+
+    assert [registry.get("acme", run.run_id) is None for run in ended] == [True, False, False]
