@@ -99,5 +99,5 @@ def test_the_command_line_runs_one() -> None:
     result = CliRunner().invoke(app, [*arguments, "--prompt", "Invent a person. Answer in JSON.", "--json"])
 
     assert result.exit_code == 0, result.output
-    (sequence,) = json.loads(result.stdout.splitlines()[-1])["result"]["sequences"]
+    (sequence,) = json.loads(result.stdout.splitlines()[-1])["value"]["sequences"]
     assert list(json.loads(sequence["text"])) == list(FIELDS)
