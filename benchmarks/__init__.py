@@ -11,6 +11,7 @@ NAMES = (
     "storms",
     "saved",
     "masks",
+    "extraction",
     "speculation",
     "scoring",
     "stepping",
