@@ -169,8 +169,9 @@ async def test_only_so_many_ended_runs_are_kept(
 ) -> None:
     """The oldest are forgotten."""
     monkeypatch.setattr(runs, "KEPT_RUNS", 2)
-    ended = [await registry.start("acme", echo, "{}") for _ in range(3)]
-    for run in ended:
-        await run.ended()
+    ended = []
+    for _ in range(3):
+        ended.append(await registry.start("acme", echo, "{}"))
+        await ended[-1].ended()
 
     assert [registry.get("acme", run.run_id) is None for run in ended] == [True, False, False]
