@@ -15,9 +15,8 @@ from starlette.websockets import WebSocket
 
 from tartlet.server.front.errors import ApiError, error_response
 
-KeyScope: TypeAlias = Literal["runs", "inferlets", "metrics", "admin"]
-"""`runs`: start, see and cancel runs, by whatever interface. `inferlets`: upload, name and delete programs. `metrics`:
-read the server's figures, which tell of all tenants. `admin`: everything."""
+KeyScope: TypeAlias = Literal["runs:start", "runs:read", "inferlets:write", "inferlets:read", "openai", "admin"]
+"""What a key can be good for. `admin` includes all others; it alone allows what tells of all tenants."""
 
 PUBLIC = "public"
 """Instead of scopes: for everybody, without a key."""

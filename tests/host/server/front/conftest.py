@@ -14,9 +14,10 @@ from tartlet.server.front.services import Services
 from tartlet.server.sandboxes import Sandboxes
 from tartlet.server.settings import Settings
 
+ALL = frozenset({"runs:start", "runs:read", "inferlets:write", "inferlets:read", "openai"})
 KEYS = {
-    "key-of-acme": Caller("acme", frozenset({"runs", "inferlets"}), "acme-1"),
-    "key-of-globex": Caller("globex", frozenset({"runs", "inferlets"}), "globex-1"),
+    "key-of-acme": Caller("acme", ALL, "acme-1"),
+    "key-of-globex": Caller("globex", ALL, "globex-1"),
     "key-of-nothing": Caller("acme", frozenset()),
     "key-of-admin": Caller("default", frozenset({"admin"})),
 }

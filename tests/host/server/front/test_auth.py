@@ -20,14 +20,14 @@ async def undeclared() -> str:
 
 
 @router.get("/runs-only")
-@needs("runs")
+@needs("runs:start")
 async def runs_only(caller: CallerParam) -> str:
     return caller.tenant
 
 
-@router.get("/metrics-only")
-@needs("metrics")
-async def metrics_only() -> str:
+@router.get("/admin-only")
+@needs("admin")
+async def admin_only() -> str:
     return "figures"
 
 
@@ -38,13 +38,13 @@ async def for_all() -> str:
 
 
 @router.post("/echo")
-@needs("runs", max_body_bytes=10)
+@needs("runs:start", max_body_bytes=10)
 async def echo(request: Request) -> str:
     return (await request.body()).decode()
 
 
 @router.websocket("/socket")
-@needs("runs")
+@needs("runs:start")
 async def socket(websocket: WebSocket, caller: CallerParam) -> None:
     await websocket.accept()
     await websocket.send_text(caller.tenant)
@@ -112,8 +112,8 @@ async def test_what_a_key_does_not_allow_is_refused(
 
 async def test_a_scope_is_not_another(guarded: httpx2.AsyncClient) -> None:
     """Only the operator's scope includes all."""
-    assert (await guarded.get("/metrics-only", headers=bearer("key-of-acme"))).status_code == 403
-    assert (await guarded.get("/metrics-only", headers=bearer("key-of-admin"))).status_code == 200
+    assert (await guarded.get("/admin-only", headers=bearer("key-of-acme"))).status_code == 403
+    assert (await guarded.get("/admin-only", headers=bearer("key-of-admin"))).status_code == 200
 
 
 async def test_public_routes_need_no_key(guarded: httpx2.AsyncClient) -> None:
