@@ -15,7 +15,8 @@ TartletError                   code, hint
 │   ├── RunCancelledError      it was cancelled
 │   └── WorkerLostError        of a server: the process that ran it is gone
 ├── EngineStoppedError         the engine is gone
-└── UnavailableError           of a server: there is nobody to do it now; it may help to ask again
+├── UnavailableError           of a server: there is nobody to do it now; it may help to ask again
+└── WireError                  of a server: a connection between its processes is over, or cannot carry a message
 """
 
 from __future__ import annotations
@@ -152,3 +153,12 @@ class EngineStoppedError(TartletError):
     """The engine is gone."""
 
     code = "engine_stopped"
+
+
+class WireError(TartletError):
+    """A connection between the server's processes is over, or cannot carry a message.
+
+    Codes: `closed`, `malformed`, `frame_too_large`, `slow_reader`. Only the server's own processes see it.
+    """
+
+    code = "wire"
