@@ -14,7 +14,7 @@ class Form(Controller):
         self.fields = list(config.items())
         self.number = -1  # of the field that is filled in
         self.answer_begins = 0  # in the sequence
-        texts = [self.model.token_bytes(token) for token in range(self.model.info.vocabulary_size)]
+        texts = self.model.vocabulary
         endings = {"text": (b'"', b'",', b'"}'), "number": (b",", b"}", b" ", b"\n")}
         self.endings = {
             kind: [token for token, text in enumerate(texts) if text in spellings]

@@ -27,6 +27,7 @@ def test_text_and_tokens(stub: Any) -> None:
 
     assert model.detokenize(model.tokenize("é")) == "é"
     assert model.token_bytes(195) == b"\xc3"
+    assert model.vocabulary == [bytes([token]) for token in range(256)]
 
 
 def test_arguments_are_checked_before_they_cross(stub: Any) -> None:

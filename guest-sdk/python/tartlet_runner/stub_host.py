@@ -47,6 +47,10 @@ class Model(Handle):
         """The byte."""
         return bytes([token])
 
+    def vocabulary(self, first: int, count: int) -> str:
+        """Each byte, and what ends each token."""
+        return "".join(chr(byte) + "\u0100" for byte in range(first, min(first + count, 256)))
+
 
 class Context(Handle):
     """A list of tokens."""

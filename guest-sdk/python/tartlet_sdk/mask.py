@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from tartlet_sdk import checks, wit
 from tartlet_sdk.errors import InvalidArgument
 from tartlet_sdk.host_call import call
+from tartlet_sdk.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
     from wit_world.imports import constraints as wit_constraints
     from wit_world.imports import models as wit_models
 
     from tartlet_sdk.model import Model
-
-_VOCABULARIES: dict[str, list[bytes]] = {}
-"""The bytes of all tokens, by model; filled by `Mask.where`."""
 
 
 class Mask:
@@ -49,15 +46,15 @@ class Mask:
     def where(cls, predicate: Callable[[bytes], object], model: Model | None = None) -> Mask:
         """Make a mask of the tokens whose bytes the predicate is true of; special tokens have those of their names.
 
-        The first call for a model asks the host for each of its tokens, which takes a fraction of a second.
+        The first call for a model asks the host for all of its tokens.
         """
         handle = _model(model)
-        bits = 0
-        for token, text in enumerate(_vocabulary(handle)):
+        texts = vocabulary_of(handle)
+        words = [0] * -(-len(texts) // 64)
+        for token, text in enumerate(texts):
             if predicate(text):
-                bits |= 1 << token
-        words = array("Q", bits.to_bytes(-(-handle.info().vocabulary_size // 64) * 8, "little"))
-        return cls(call("Mask.where", wit.constraints.Mask.words, handle, words.tolist()))
+                words[token >> 6] |= 1 << (token & 63)
+        return cls(call("Mask.where", wit.constraints.Mask.words, handle, words))
 
     def restrict(self, tokens: Iterable[int]) -> Mask:
         """Make a mask of those of these tokens that are in this one."""
@@ -106,11 +103,3 @@ def mask_id(mask: Mask | None, call_name: str) -> int | None:
 
 def _model(model: Model | None) -> wit_models.Model:
     return call("Mask", wit.models.Model.open, None) if model is None else model._handle
-
-
-def _vocabulary(handle: wit_models.Model) -> list[bytes]:
-    info = handle.info()
-    if info.name not in _VOCABULARIES:
-        token_bytes = handle.token_bytes
-        _VOCABULARIES[info.name] = [bytes(token_bytes(token)) for token in range(info.vocabulary_size)]
-    return _VOCABULARIES[info.name]

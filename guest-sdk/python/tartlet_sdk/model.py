@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tartlet_sdk import checks, wit
 from tartlet_sdk.context import Context
 from tartlet_sdk.host_call import call
+from tartlet_sdk.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
     from wit_world.imports import models as wit_models
@@ -112,6 +113,11 @@ class Model:
         return bytes(
             call("Model.token_bytes", self._handle.token_bytes, checks.whole(token, "token", "Model.token_bytes"))
         )
+
+    @property
+    def vocabulary(self) -> list[bytes]:
+        """The bytes of every token, by id; special tokens have those of their names. Asked for once, by one call."""
+        return list(vocabulary_of(self._handle))
 
     def __repr__(self) -> str:
         return f"Model({self.name!r})"

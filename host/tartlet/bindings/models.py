@@ -49,6 +49,14 @@ def token_bytes(fiber: GuestFiber, model: int, token_id: int) -> bytes:
     return handle.text.token_bytes(token_id)
 
 
+def vocabulary(fiber: GuestFiber, model: int, first: int, count: int) -> object:
+    """Give the bytes of many tokens as one text."""
+    handle = fiber.state.handles.get(model, ModelHandle)
+    handle.check_tokens([first])
+    end = min(first + count, handle.info.vocabulary_size)
+    return process_text(fiber.state, end - first, lambda: handle.vocabulary(first, end), lambda text: text)
+
+
 def drop_model(fiber: GuestFiber, model: int) -> None:
     """Free a model handle."""
     fiber.state.handles.remove(model, ModelHandle)
@@ -66,5 +74,6 @@ INTERFACE: Mapping[str, HostFunction] = {
     "[method]model.tokenize": tokenize,
     "[method]model.detokenize": detokenize,
     "[method]model.token-bytes": token_bytes,
+    "[method]model.vocabulary": vocabulary,
     "list-models": list_models,
 }

@@ -8,6 +8,9 @@ from tartlet.runtime.refusal import invalid_argument, refusal
 from tartlet.wasm.host_function import Constant
 from tartlet_engine.api import ErrorCode, ModelInfo, ModelText
 
+TOKEN_END = "\u0100"
+"""After each token of a vocabulary: a character that no byte is."""
+
 
 def info_record(info: ModelInfo) -> Constant:
     """The record `models.model-info` of wit/."""
@@ -32,6 +35,10 @@ class ModelHandle:
         self.info = info
         self.text = text
         self.record = info_record(info)
+
+    def vocabulary(self, first: int, end: int) -> str:
+        """The bytes of some tokens, as `models.model.vocabulary` of wit/ gives them."""
+        return "".join(self.text.token_bytes(token).decode("latin-1") + TOKEN_END for token in range(first, end))
 
     def check_tokens(self, token_ids: Sequence[int], what: str = "token") -> None:
         """Raise a refusal unless all are ids of the vocabulary. O(n), some 10 ns each."""

@@ -46,7 +46,20 @@ def test_the_tokenizer(guest: Any) -> None:
     """) == [[195, 169, 256], "é<|im_end|>\ufffd", [195]]
 
 
-@pytest.mark.parametrize("call", ["model.detokenize, [1, 999]", "model.token_bytes, 999"])
+def test_the_vocabulary(guest: Any) -> None:
+    """All tokens in one text: bytes as Latin-1, each token ended by U+0100; as many as there are."""
+    whole, some = guest("""
+        model = models.Model.open("fake")
+        return [model.vocabulary(0, 1 << 31), model.vocabulary(254, 3)]
+    """)
+
+    tokens = whole.split("\u0100")
+    assert [token.encode("latin-1") for token in tokens[:256]] == [bytes([byte]) for byte in range(256)]
+    assert (len(tokens), tokens[256], tokens[-1]) == (258 + 1, "<|im_end|>", "")
+    assert some == "\xfe\u0100\xff\u0100<|im_end|>\u0100"
+
+
+@pytest.mark.parametrize("call", ["model.detokenize, [1, 999]", "model.token_bytes, 999", "model.vocabulary, 999, 1"])
 def test_tokens_out_of_the_vocabulary(guest: Any, call: str) -> None:
     """They are an invalid argument, with the number and the size."""
     code, message = guest(f"""
