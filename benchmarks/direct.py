@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tartlet.runtime.engine_link import EngineLink
 from tartlet_engine.api import (
     AppendTokens,
     Chunk,
@@ -56,6 +55,10 @@ class SharedEngine:
     def text(self, model: str) -> ModelText:
         """As the client's."""
         return self._client.text(model)
+
+    def new_id(self) -> int:
+        """As the client's."""
+        return self._client.new_id()
 
     def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
         """As the client's."""
@@ -122,21 +125,24 @@ class DirectCaller:
 
         Raises RuntimeError with the engine's own words if one fails.
         """
-        run_id = EngineLink.new_id()
+        run_id = self._engine.new_id()
         commands: list[Command] = []
         for prompt in prompts:
-            context_id = EngineLink.new_id()
+            context_id = self._engine.new_id()
             commands += [CreateContext(context_id, run_id), AppendTokens(context_id, tuple(prompt))]
-            commands.append(_greedy(context_id, num_tokens))
+            commands.append(_greedy(self._engine.new_id(), context_id, num_tokens))
         return self._carry_out(run_id, commands, len(prompts))
 
     def best_of(self, prompt: Sequence[int], num_forks: int, num_tokens: int) -> Timeline:
         """Generate several times after the same prompt, in forks of its context. Raises as `generate` does."""
-        run_id, base_id = EngineLink.new_id(), EngineLink.new_id()
+        run_id, base_id = self._engine.new_id(), self._engine.new_id()
         commands: list[Command] = [CreateContext(base_id, run_id), AppendTokens(base_id, tuple(prompt))]
         for _ in range(num_forks):
-            child_id = EngineLink.new_id()
-            commands += [ForkContext(base_id, child_id, len(prompt)), _greedy(child_id, num_tokens)]
+            child_id = self._engine.new_id()
+            commands += [
+                ForkContext(base_id, child_id, len(prompt)),
+                _greedy(self._engine.new_id(), child_id, num_tokens),
+            ]
         return self._carry_out(run_id, commands, num_forks)
 
     def _carry_out(self, run_id: int, commands: list[Command], num_generations: int) -> Timeline:
@@ -167,7 +173,7 @@ class DirectCaller:
             self._is_done.set()
 
 
-def _greedy(context_id: int, num_tokens: int) -> Generate:
+def _greedy(generation_id: int, context_id: int, num_tokens: int) -> Generate:
     """A generation of exactly so many tokens."""
     stop = Stop(max_tokens=num_tokens, ignore_eos=True)
-    return Generate(EngineLink.new_id(), context_id, Sampling(seed=0, temperature=0.0), stop)
+    return Generate(generation_id, context_id, Sampling(seed=0, temperature=0.0), stop)

@@ -13,7 +13,6 @@ from benchmarks.report import Row, at_most, row
 from benchmarks.rounds import Figures, measure_rounds
 from benchmarks.settings import Settings
 from tartlet import compose
-from tartlet.runtime.engine_link import EngineLink
 from tartlet_engine.api import (
     AppendTokens,
     CloseRun,
@@ -97,7 +96,7 @@ class _Extraction:
 
     def _extract(self, at_once: int) -> tuple[int, int, float]:
         """Tokens of all texts, those of them that were forced, and seconds, prompts included."""
-        run_id, constraint_id = EngineLink.new_id(), EngineLink.new_id()
+        run_id, constraint_id = self._engine.new_id(), self._engine.new_id()
         compiling = CompileConstraint(constraint_id, run_id, ConstraintKind.JSON_SCHEMA, SCHEMA)
         self._engine.submit([OpenRun(run_id), compiling])
         self._wait_for(Done)
@@ -116,12 +115,12 @@ class _Extraction:
         model = self._engine.text(next(iter(self._engine.models)))
         prompt = model.chat_message((), "user", f"Extract what is said of the person, as JSON.\n\n{text}")
         prompt += model.chat_cue(("user",))
-        context_id, stop = EngineLink.new_id(), Stop(max_tokens=self._most_tokens)
+        context_id, stop = self._engine.new_id(), Stop(max_tokens=self._most_tokens)
         sampling = Sampling(seed=0, temperature=0.0)
         return [
             CreateContext(context_id, run_id),
             AppendTokens(context_id, tuple(prompt)),
-            Generate(EngineLink.new_id(), context_id, sampling, stop, constraint_id=constraint_id),
+            Generate(self._engine.new_id(), context_id, sampling, stop, constraint_id=constraint_id),
         ]
 
     def _wait_for(self, kind: type[Any]) -> Any:

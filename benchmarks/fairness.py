@@ -13,7 +13,6 @@ from benchmarks.report import Row, at_most, row
 from benchmarks.rounds import Figures, measure_rounds
 from benchmarks.settings import Settings
 from tartlet import compose
-from tartlet.runtime.engine_link import EngineLink
 from tartlet_engine.api import (
     AppendTokens,
     Chunk,
@@ -111,10 +110,10 @@ class Traffic:
         """
         self._waits, self._num_left, self._problem = Waits(), NUM_POLITE * self._num_requests, None
         self._is_done.clear()
-        runs = {f"polite-{number}": EngineLink.new_id() for number in range(NUM_POLITE)}
+        runs = {f"polite-{number}": self.engine.new_id() for number in range(NUM_POLITE)}
         commands: list[Command] = []
         if with_flood:
-            runs["flood"] = EngineLink.new_id()
+            runs["flood"] = self.engine.new_id()
         for tenant, run_id in runs.items():
             commands.append(OpenRun(run_id, tenant))
         if with_flood:
@@ -135,7 +134,7 @@ class Traffic:
         return self._waits
 
     def _next_request(self, run_id: int, is_polite: bool) -> list[Command]:
-        context_id, generation_id = EngineLink.new_id(), EngineLink.new_id()
+        context_id, generation_id = self.engine.new_id(), self.engine.new_id()
         (model,) = self.engine.models.values()
         length, num_tokens = (POLITE_PROMPT, POLITE_TOKENS) if is_polite else (FLOOD_PROMPT, FLOOD_TOKENS)
         prompt = tuple(self._numbers.choices(range(model.vocabulary_size), k=length))  # in nobody's cache

@@ -17,7 +17,6 @@ from benchmarks.report import Row, at_most, row
 from benchmarks.rounds import Figures, measure_rounds
 from benchmarks.settings import Settings
 from tartlet import models
-from tartlet.runtime.engine_link import EngineLink
 from tartlet_engine.api import (
     AppendTokens,
     CloseRun,
@@ -158,7 +157,7 @@ class _Engine:
     def round(self) -> Figures:
         """Generate without and with the constraint."""
         self._waits.clear()
-        run_id, constraint_id = EngineLink.new_id(), EngineLink.new_id()
+        run_id, constraint_id = self._engine.new_id(), self._engine.new_id()
         self._engine.submit(
             [OpenRun(run_id), CompileConstraint(constraint_id, run_id, ConstraintKind.JSON_SCHEMA, SCHEMA)]
         )
@@ -180,10 +179,10 @@ class _Engine:
         """Milliseconds in which all sequences get a token, sampled or forced, prompts included."""
         commands: list[Any] = []
         for number in range(NUM_SEQUENCES):
-            context_id = EngineLink.new_id()
+            context_id = self._engine.new_id()
             commands += [CreateContext(context_id, run_id), AppendTokens(context_id, (10 + number, 20, 30))]
             sampling, stop = Sampling(seed=number), Stop(max_tokens=NUM_TOKENS, ignore_eos=True)
-            commands.append(Generate(EngineLink.new_id(), context_id, sampling, stop, constraint_id=constraint_id))
+            commands.append(Generate(self._engine.new_id(), context_id, sampling, stop, constraint_id=constraint_id))
         _, us = _timed(lambda: (self._engine.submit(commands), self._wait_for(Finished, NUM_SEQUENCES)))
         self._engine.check_integrity()
         return us / 1000 / NUM_TOKENS

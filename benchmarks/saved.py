@@ -14,7 +14,6 @@ from benchmarks.report import Row, at_most, row
 from benchmarks.rounds import Figures, measure_rounds
 from benchmarks.settings import Settings
 from tartlet import models
-from tartlet.runtime.engine_link import EngineLink
 from tartlet_engine.api import (
     AppendTokens,
     CloseRun,
@@ -77,17 +76,17 @@ class _Store:
 
     def times(self, tokens: Sequence[int]) -> tuple[float, float, float, int]:
         """Return the seconds of computing, saving and opening a context, and how many tokens the last one computed."""
-        run_id, context_id = EngineLink.new_id(), EngineLink.new_id()
+        run_id, context_id = self._engine.new_id(), self._engine.new_id()
         self._engine.submit([OpenRun(run_id), CreateContext(context_id, run_id)])
         append = AppendTokens(context_id, tuple(tokens))
-        computing = self._time([append, FlushContext(context_id, EngineLink.new_id())], Done)
-        saving = self._time([SaveContext(context_id, EngineLink.new_id(), NAME)], Done)
+        computing = self._time([append, FlushContext(context_id, self._engine.new_id())], Done)
+        saving = self._time([SaveContext(context_id, self._engine.new_id(), NAME)], Done)
         self._wait_for_file()
         computed = self._engine.stats().prefill_tokens
-        opened_id = EngineLink.new_id()
-        opening = self._time([OpenSaved(EngineLink.new_id(), run_id, opened_id, NAME)], Opened)
-        self._time([FlushContext(opened_id, EngineLink.new_id())], Done)  # nothing is left to compute
-        self._time([DeleteSaved(EngineLink.new_id(), run_id, NAME)], Done)
+        opened_id = self._engine.new_id()
+        opening = self._time([OpenSaved(self._engine.new_id(), run_id, opened_id, NAME)], Opened)
+        self._time([FlushContext(opened_id, self._engine.new_id())], Done)  # nothing is left to compute
+        self._time([DeleteSaved(self._engine.new_id(), run_id, NAME)], Done)
         self._engine.check_integrity()
         self._engine.submit([CloseRun(run_id)])
         return computing, saving, opening, self._engine.stats().prefill_tokens - computed

@@ -11,7 +11,6 @@ from benchmarks.report import Row, at_least, at_most, row
 from benchmarks.rounds import Figures, in_turn, measure_rounds
 from benchmarks.settings import Settings
 from tartlet import models
-from tartlet.runtime.engine_link import EngineLink
 from tartlet_engine.api import (
     AppendTokens,
     CloseRun,
@@ -92,13 +91,13 @@ class _Bench:
         self._tokens = [3 + (7919 * i) % (vocabulary_size - 3) for i in range(PROMPT_LEN + TEXT_LEN)]
         self._events: queue.Queue[Event] = queue.Queue()
         self._engine.listen(lambda events: [self._events.put(event) for event in events])
-        self._run_id, self._context_id = EngineLink.new_id(), EngineLink.new_id()
+        self._run_id, self._context_id = self._engine.new_id(), self._engine.new_id()
         self._prompt = tuple(self._tokens[: settings.scaled(PROMPT_LEN, 20)])
         self._send(
             OpenRun(self._run_id),
             CreateContext(self._context_id, self._run_id),
             AppendTokens(self._context_id, self._prompt),
-            FlushContext(self._context_id, EngineLink.new_id()),
+            FlushContext(self._context_id, self._engine.new_id()),
         )
         self._wait_for(Done, 1)
         self._options = [
@@ -135,7 +134,7 @@ class _Bench:
 
     def score_in_forks(self) -> None:
         """A fork for each option, with a pass that is a line."""
-        forks = [EngineLink.new_id() for _ in self._options]
+        forks = [self._engine.new_id() for _ in self._options]
         for fork, option in zip(forks, self._options, strict=True):
             self._send(ForkContext(self._context_id, fork, len(self._prompt)))
             requests = [RowRequest(place - 1, token_ids=(token,)) for place, token in enumerate(option)]
@@ -151,18 +150,18 @@ class _Bench:
 
     def prefill(self) -> None:
         """A text that is appended and computed, and no more."""
-        fork = EngineLink.new_id()
+        fork = self._engine.new_id()
         self._send(
             ForkContext(self._context_id, fork, len(self._prompt)),
             AppendTokens(fork, self._text),
-            FlushContext(fork, EngineLink.new_id()),
+            FlushContext(fork, self._engine.new_id()),
         )
         self._wait_for(Done, 1)
         self._send(FreeContext(fork))
 
     def logprobs(self) -> None:
         """The log-probability of each token of the text."""
-        self._send(Forward(EngineLink.new_id(), self._context_id, self._text, logprobs=True))
+        self._send(Forward(self._engine.new_id(), self._context_id, self._text, logprobs=True))
         self._wait_for(Forwarded, 1)
         self._send(DiscardForward(self._context_id))
 
@@ -174,7 +173,7 @@ class _Bench:
         self, context_id: int, tokens: Sequence[int], parents: Sequence[int] | None, requests: Sequence[RowRequest]
     ) -> None:
         tree = None if parents is None else tuple(parents)
-        self._send(Forward(EngineLink.new_id(), context_id, tuple(tokens), tree, requests=tuple(requests)))
+        self._send(Forward(self._engine.new_id(), context_id, tuple(tokens), tree, requests=tuple(requests)))
 
     def _send(self, *commands: Any) -> None:
         self._engine.submit(commands, self._run_id)

@@ -15,7 +15,6 @@ from benchmarks.report import Row, at_least, at_most, row
 from benchmarks.rounds import Figures, measure_rounds
 from benchmarks.settings import Settings
 from tartlet import compose
-from tartlet.runtime.engine_link import EngineLink
 from tartlet_engine.api import (
     AppendTokens,
     Chunk,
@@ -131,11 +130,11 @@ class _Bench:
         return plain, drafted
 
     def _generate(self, prompts: Sequence[list[int]], sampling: Sampling, speculation: Speculation | None) -> _Outcome:
-        run_id = EngineLink.new_id()
+        run_id = self._client.new_id()
         commands: list[Any] = [OpenRun(run_id)]
         tokens: dict[int, list[int]] = {}
         for prompt in prompts:
-            context_id, generation_id = EngineLink.new_id(), EngineLink.new_id()
+            context_id, generation_id = self._client.new_id(), self._client.new_id()
             commands += [CreateContext(context_id, run_id), AppendTokens(context_id, tuple(prompt))]
             stop = Stop(max_tokens=self._num_tokens, ignore_eos=True)
             commands.append(Generate(generation_id, context_id, sampling, stop, speculation=speculation))

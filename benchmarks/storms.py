@@ -19,7 +19,6 @@ from benchmarks.report import Row, row
 from benchmarks.rounds import Figures, measure_rounds
 from benchmarks.settings import Settings
 from tartlet import compose
-from tartlet.runtime.engine_link import EngineLink
 from tartlet_engine.api import (
     AppendTokens,
     Chunk,
@@ -133,9 +132,9 @@ class Crowd:
         self._answers.clear()
         self._is_over = False
         self._is_done.clear()
-        calm_id, storm_id = EngineLink.new_id(), EngineLink.new_id()
+        calm_id, storm_id = self.engine.new_id(), self.engine.new_id()
         with self._storm(storm, storm_id):
-            context_id, generation_id = EngineLink.new_id(), EngineLink.new_id()
+            context_id, generation_id = self.engine.new_id(), self.engine.new_id()
             self._seen.num_storm_operations = 0
             self._generation_id = generation_id
             stop = Stop(max_tokens=self._num_tokens, ignore_eos=True)
@@ -163,7 +162,7 @@ class Crowd:
         if name is None:
             yield
             return
-        context_id, operation_id = EngineLink.new_id(), EngineLink.new_id()
+        context_id, operation_id = self.engine.new_id(), self.engine.new_id()
         is_ready = threading.Event()
         commands: list[Command] = [
             OpenRun(run_id, "storm"),
@@ -206,7 +205,7 @@ def _fork_and_free(crowd: Crowd, run_id: int, context_id: int, number: int) -> N
     """Fork, fill and free contexts: hundreds of commands, of which none takes part in a step."""
     commands: list[Command] = []
     for _ in range(8):
-        child_id = EngineLink.new_id()
+        child_id = crowd.engine.new_id()
         commands += [
             ForkContext(context_id, child_id, crowd.context_len),
             AppendTokens(child_id, (5,) * 16),
@@ -217,13 +216,13 @@ def _fork_and_free(crowd: Crowd, run_id: int, context_id: int, number: int) -> N
         crowd.note_operations(len(commands))
         _fork_and_free(crowd, run_id, context_id, number)
 
-    fence_id = EngineLink.new_id()
+    fence_id = crowd.engine.new_id()
     crowd.ask(run_id, [*commands, Fence(fence_id, run_id)], fence_id, again)
 
 
 def _evict(crowd: Crowd, run_id: int, context_id: int, number: int) -> None:
     """Drop two tokens near the beginning of a fork, so that all after them move."""
-    child_id, operation_id = EngineLink.new_id(), EngineLink.new_id()
+    child_id, operation_id = crowd.engine.new_id(), crowd.engine.new_id()
     commands: list[Command] = [
         ForkContext(context_id, child_id, crowd.context_len),
         EvictContext(child_id, operation_id, 3, 5),
@@ -239,7 +238,7 @@ def _evict(crowd: Crowd, run_id: int, context_id: int, number: int) -> None:
 
 def _save(crowd: Crowd, run_id: int, context_id: int, number: int) -> None:
     """Save the context under one of a few names, again and again."""
-    operation_id = EngineLink.new_id()
+    operation_id = crowd.engine.new_id()
 
     def again() -> None:
         crowd.note_operations(1)
@@ -251,11 +250,11 @@ def _save(crowd: Crowd, run_id: int, context_id: int, number: int) -> None:
 
 def _open(crowd: Crowd, run_id: int, context_id: int, number: int) -> None:
     """Save the context once, then open it again and again."""
-    saving_id = EngineLink.new_id()
+    saving_id = crowd.engine.new_id()
     command = SaveContext(context_id, saving_id, f"storm-{number % 4}", overwrite=True)
 
     def open_it() -> None:
-        operation_id, opened_id = EngineLink.new_id(), EngineLink.new_id()
+        operation_id, opened_id = crowd.engine.new_id(), crowd.engine.new_id()
 
         def again() -> None:
             crowd.note_operations(1)

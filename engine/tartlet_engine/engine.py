@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import sys
@@ -78,6 +79,7 @@ class InProcessEngine:
         self._text = text
         self._prepare_thread = prepare_thread
         self._listener: Listener | None = None
+        self._ids = itertools.count(1)
         self._stats = core.stats()
         self._wakeup = threading.Condition()
         self._inbox = Inbox()  # guarded by the lock of `_wakeup`
@@ -99,6 +101,10 @@ class InProcessEngine:
         if model != self._info.name:
             raise KeyError(model)
         return self._text
+
+    def new_id(self) -> int:
+        """Return the next number."""
+        return next(self._ids)
 
     def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
         """Queue commands of one run or of none for the next step. After the end of the engine they are dropped."""

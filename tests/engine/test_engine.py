@@ -258,6 +258,23 @@ def test_models_and_text(client: EngineClient) -> None:
         client.text("other")
 
 
+def test_no_id_is_given_twice(client: EngineClient) -> None:
+    """Ids are new, whichever thread asks for them."""
+    ids: list[int] = []
+
+    def take() -> None:
+        ids.extend(client.new_id() for _ in range(1000))
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(set(ids)) == 4000
+    assert min(ids) > 0
+
+
 def num_engine_threads() -> int:
     """How many engines run; fixtures of other tests may have some, too."""
     return sum(thread.name == "tartlet-engine" for thread in threading.enumerate())

@@ -40,6 +40,7 @@ from tartlet_engine.api.constraint_commands import (
     OpenMatcher,
 )
 from tartlet_engine.api.events import (
+    TARGET_IDS,
     Chunk,
     Done,
     EngineStopped,
@@ -82,6 +83,7 @@ from tartlet_engine.api.values import (
 
 __all__ = [
     "PLAIN_ANSWER",
+    "TARGET_IDS",
     "AnswerStep",
     "AppendTokens",
     "CancelGeneration",

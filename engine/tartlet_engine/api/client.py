@@ -80,6 +80,10 @@ class EngineClient(Protocol):
         """The text side of a model. Raises KeyError for a name that is not loaded."""
         ...
 
+    def new_id(self) -> int:
+        """An id that this client has not given yet, and no other client of the same engine gives."""
+        ...
+
     def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
         """Queues commands of one run for the next step, in order; None: of no run in particular.
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
 import msgspec
 
 from tartlet_engine.api.forward_messages import Forwarded
@@ -116,3 +120,18 @@ Event = (
     | LimitReached
     | EngineStopped
 )
+
+TARGET_IDS: dict[type, Callable[[Any], int]] = {
+    Chunk: attrgetter("generation_id"),
+    Stepped: attrgetter("generation_id"),
+    StepRefused: attrgetter("generation_id"),
+    Finished: attrgetter("generation_id"),
+    Forwarded: attrgetter("operation_id"),
+    Done: attrgetter("operation_id"),
+    MatcherMoved: attrgetter("matcher_id"),
+    Opened: attrgetter("operation_id"),
+    SavedList: attrgetter("operation_id"),
+    Failed: attrgetter("failed_id"),
+    LimitReached: attrgetter("run_id"),
+}
+"""The id of whom an event concerns, by its type. `EngineStopped` concerns everybody."""

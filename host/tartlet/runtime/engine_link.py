@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
-from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from tartlet_engine.api import (
-    Chunk,
-    Command,
-    Done,
-    EngineClient,
-    EngineError,
-    EngineStopped,
-    Event,
-    Failed,
-    Finished,
-    Forwarded,
-    LimitReached,
-    MatcherMoved,
-    Opened,
-    SavedList,
-    Stepped,
-    StepRefused,
-)
-
-_ids = itertools.count(1)  # of the process: an engine never hears an id twice, whichever hosts share it
+from tartlet_engine.api import TARGET_IDS, Chunk, Command, EngineClient, EngineError, EngineStopped, Event
 
 _MAX_QUIET_BATCHES = 64
 _MOST_KEPT_NS = 500_000
@@ -36,20 +15,6 @@ _MOST_KEPT_NS = 500_000
 
 NEVER = 1 << 64
 """A time of `time.monotonic_ns` that does not come."""
-
-_TARGET_IDS: dict[type, Callable[[Any], int]] = {
-    Chunk: attrgetter("generation_id"),
-    Stepped: attrgetter("generation_id"),
-    StepRefused: attrgetter("generation_id"),
-    Finished: attrgetter("generation_id"),
-    Forwarded: attrgetter("operation_id"),
-    Done: attrgetter("operation_id"),
-    MatcherMoved: attrgetter("matcher_id"),
-    Opened: attrgetter("operation_id"),
-    SavedList: attrgetter("operation_id"),
-    Failed: attrgetter("failed_id"),
-    LimitReached: attrgetter("run_id"),
-}
 
 
 class Run(Protocol):
@@ -105,6 +70,8 @@ class EngineLink:
 
     def __init__(self, client: EngineClient, executor: Poster, on_stop: Callable[[EngineError], None]) -> None:
         self.client = client
+        self.new_id = client.new_id
+        """An id that the engine has not heard. From any thread."""
         self._executor = executor
         self._on_stop = on_stop
         self._targets: dict[int, Target] = {}
@@ -115,11 +82,6 @@ class EngineLink:
         self._flush_at_ns = 0  # at the latest, what is in the outbox
         self._is_delivery_posted = False
         client.listen(self._listen)
-
-    @staticmethod
-    def new_id() -> int:
-        """An id that no engine has heard. From any thread."""
-        return next(_ids)
 
     def submit(self, command: Command, run_id: int | None) -> None:
         """Send a command of a run, or of none, soon. Runs send theirs by `RunState.submit`."""
@@ -201,7 +163,7 @@ class EngineLink:
             if isinstance(event, EngineStopped):
                 self._on_stop(event.error)
                 continue
-            target = self._targets.get(_TARGET_IDS[type(event)](event))
+            target = self._targets.get(TARGET_IDS[type(event)](event))
             if target is not None:
                 target.handle(event, batch.at_ns)
                 runs[target.run] = None

@@ -5,6 +5,7 @@ It keeps contexts, pages, limits and stop conditions as a real engine does; only
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 import time
@@ -65,6 +66,7 @@ class FakeEngine:
         )
         self._text = ByteText()
         self._core = FakeCore(self._info, _replies(replies))
+        self._ids = itertools.count(1)
         self._queue: list[Command] = []
         self._stopped: EngineError | None = None
         self._is_closed = False
@@ -98,6 +100,10 @@ class FakeEngine:
         if model != self._info.name:
             raise KeyError(model)
         return self._text
+
+    def new_id(self) -> int:
+        """Give the next number."""
+        return next(self._ids)
 
     def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
         """Queue commands for the next step, in order, whichever run they are of."""

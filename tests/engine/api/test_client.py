@@ -34,7 +34,7 @@ def test_everything_is_exported() -> None:
         if getattr(value, "__module__", None) == module.__name__
     }
 
-    assert set(api.__all__) == defined | {"Command", "Event"}
+    assert set(api.__all__) == defined | {"Command", "Event", "TARGET_IDS"}
 
 
 def test_the_engine_has_what_the_client_promises() -> None:

@@ -112,3 +112,11 @@ def test_the_names_are_those_of_the_contract(name: str, wit: str) -> None:
     definitions = {key: item for interface in contract().interfaces.values() for key, item in interface.types.items()}
 
     assert [member.name for member in definitions[wit].members] == [case.value for case in getattr(api, name)]
+
+
+def test_every_event_says_whom_it_concerns() -> None:
+    """But for the end of the engine, which concerns everybody, there is an id in it."""
+    for event in EVENTS:
+        if not isinstance(event, api.EngineStopped):
+            assert isinstance(api.TARGET_IDS[type(event)](event), int)
+    assert set(api.TARGET_IDS) == set(get_args(api.Event)) - {api.EngineStopped}

@@ -1,3 +1,4 @@
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -29,7 +30,12 @@ class Wire:
         self.has_woken = False
         self.stops: list[EngineError] = []
         self.say: Any = None
+        self.ids = itertools.count(1)
         self.link = EngineLink(cast(EngineClient, self), self, self.stops.append)
+
+    def new_id(self) -> int:
+        """The next number."""
+        return next(self.ids)
 
     def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
         """Notes a batch of commands, and whose they are."""

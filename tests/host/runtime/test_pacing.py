@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -36,6 +37,7 @@ class Engine:
         self.is_held = False
         self.engine_id = 7
         self.say: Any = None
+        self.ids = itertools.count(1)
         self.link = EngineLink(cast(EngineClient, self), self, lambda error: None)
         self.pacing = Pacing(self.link, self)
 
@@ -48,6 +50,10 @@ class Engine:
 
     def wake(self) -> None:
         """Nothing waits for an event."""
+
+    def new_id(self) -> int:
+        """The next number."""
+        return next(self.ids)
 
     def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
         assert run_id == self.engine_id
