@@ -17,6 +17,7 @@ TESTED_ELSEWHERE = {
     },
     "engine/tartlet_engine/command_error.py": "an exception; tests/engine/test_commands.py raises it in every way",
     "host/tartlet/server/requests.py": "messages; tests/host/server/test_host_sandboxes.py sends them",
+    "host/tartlet/server/front/storage/tables.py": "tables; the tests of what reads and writes them",
     "host/tartlet/server/sandboxes.py": "protocols; tests/host/server/test_host_sandboxes.py uses them",
     "host/tartlet/server/front/services.py": "a record; the tests of all routes use it",
     "host/tartlet/progress.py": "a protocol; the tests of everything that reports use it",

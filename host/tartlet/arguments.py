@@ -7,11 +7,13 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tartlet.errors import ConfigError
 from tartlet.limits import Limits
-from tartlet.runtime.program_names import Source
+
+if TYPE_CHECKING:
+    from tartlet.runtime.program_names import Source  # it loads Wasmtime, which the server's front must not
 
 _MAX_SEED = 2**64
 MAX_TENANT_LEN = 256  # characters

@@ -16,6 +16,9 @@ TartletError                   code, hint
 │   └── WorkerLostError        of a server: the process that ran it is gone
 ├── EngineStoppedError         the engine is gone
 ├── UnavailableError           of a server: there is nobody to do it now; it may help to ask again
+├── NotFoundError              of a server: there is no such thing, or it is another tenant's
+├── ConflictError              of a server: it is there already, or something else is meant by it
+├── QuotaError                 of a server: a tenant may not have more; has limit, used, allowed, retry_after_s
 └── WireError                  of a server: a connection between its processes is over, or cannot carry a message
 """
 
@@ -147,6 +150,48 @@ class UnavailableError(TartletError):
     """There is nobody to do what was asked for, or too much is asked for at once. Nothing has been done of it."""
 
     code = "unavailable"
+
+
+class NotFoundError(TartletError):
+    """There is no such thing, or it is another tenant's: the two cannot be told apart."""
+
+    code = "not_found"
+
+
+class ConflictError(TartletError):
+    """It is there already, or what was meant by a name or key is not what it stands for. Nothing has been changed."""
+
+    code = "conflict"
+
+
+class QuotaError(TartletError):
+    """A tenant may not have more of something, at once or for now. Nothing has been done of what was asked for.
+
+    Codes: `rate_limited` (too much in the last minute), `queue_full`, `queue_timeout` (waited too long for a place),
+    `quota` (too many or too large things are kept).
+
+    Args:
+        code: One of these.
+        limit: The field of the tenant's limits.
+        used: How much of it is used, with what was asked for.
+        allowed: How much may be.
+        retry_after_s: After how many seconds it may help to ask again; None: it will not help to wait.
+        hint: What to do; if empty, it follows from the rest.
+    """
+
+    code = "quota"
+
+    def __init__(
+        self, code: str, *, limit: str, used: float, allowed: float, retry_after_s: float | None = None, hint: str = ""
+    ) -> None:
+        if not hint:
+            waiting = "" if retry_after_s is None else f"Ask again in {retry_after_s:,.1f} s. "
+            hint = f"{waiting}The server's operator can allow more: tartlet tenant set NAME --limit {limit}=..."
+        super().__init__(f"{limit} allows {allowed:,}, used {used:,}", hint=hint, code=code)
+        self.limit = limit
+        self.used = used
+        self.allowed = allowed
+        self.retry_after_s = retry_after_s
 
 
 class EngineStoppedError(TartletError):

@@ -57,3 +57,8 @@ def packed_folder() -> Path:
 def saved_folder() -> Path:
     """Saved contexts. Only the engine writes here."""
     return folder("saved")
+
+
+def server_folder() -> Path:
+    """The server's database, and what tenants have uploaded. Only the server's front writes here."""
+    return folder("server")

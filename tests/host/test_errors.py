@@ -12,6 +12,8 @@ CLASSES = [each for _, each in inspect.getmembers(errors, inspect.isclass) if is
 def make(kind: type[errors.TartletError]) -> errors.TartletError:
     if kind is errors.LimitExceededError:
         return errors.LimitExceededError("cpu_limit", limit="max_cpu_ms", used=1500, allowed=1000, hint="do less")
+    if kind is errors.QuotaError:
+        return errors.QuotaError("queue_full", limit="queue_length", used=65, allowed=64, hint="do less")
     return kind("what happened", hint="what to do")
 
 
@@ -66,3 +68,18 @@ def test_errors_can_be_raised_and_caught_by_their_base() -> None:
     for kind in CLASSES:
         with pytest.raises(errors.TartletError):
             raise make(kind)
+
+
+def test_a_quota_error_says_when_to_ask_again() -> None:
+    """With the numbers, and who can change them; what does not pass has no time."""
+    later = errors.QuotaError("rate_limited", limit="requests_per_minute", used=61, allowed=60, retry_after_s=1.5)
+    never = errors.QuotaError("quota", limit="inferlets", used=101, allowed=100)
+
+    assert (later.code, later.limit, later.used, later.allowed, later.retry_after_s) == (
+        "rate_limited", "requests_per_minute", 61, 60, 1.5,
+    )  # fmt: skip
+    assert later.message == "requests_per_minute allows 60, used 61"
+    assert later.hint.startswith("Ask again in 1.5 s. ")
+    assert never.retry_after_s is None
+    assert "Ask again" not in never.hint
+    assert "--limit inferlets=" in never.hint

@@ -15,13 +15,17 @@ import typer
 from tartlet.cli.safe_text import safe_text
 from tartlet.errors import (
     ConfigError,
+    ConflictError,
     EngineStoppedError,
     LimitExceededError,
     ModelError,
+    NotFoundError,
     ProgramError,
+    QuotaError,
     RunCancelledError,
     RunError,
     TartletError,
+    UnavailableError,
 )
 
 PROGRAM_FAILED, WRONG_USE, LIMIT_EXCEEDED, CANNOT_LOAD, INTERNAL, CANCELLED = 1, 2, 3, 4, 70, 130
@@ -31,6 +35,10 @@ _EXIT_CODES: tuple[tuple[type[TartletError], int], ...] = (  # the first that fi
     (LimitExceededError, LIMIT_EXCEEDED),
     (RunError, PROGRAM_FAILED),
     (ConfigError, WRONG_USE),
+    (NotFoundError, WRONG_USE),
+    (ConflictError, WRONG_USE),
+    (QuotaError, LIMIT_EXCEEDED),
+    (UnavailableError, CANNOT_LOAD),
     (ProgramError, CANNOT_LOAD),
     (ModelError, CANNOT_LOAD),
     (EngineStoppedError, INTERNAL),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TypeAlias
 from tartlet.errors import ProgramError
 from tartlet.runner import PythonSource
 from tartlet.runtime.program import Program
+from tartlet.versions import version_key
 
 Loadable: TypeAlias = str | Path | bytes | PythonSource
 """A path to a folder, a .py file or a component; the bytes of a component; or Python source, as text (it has a newline)
@@ -60,9 +60,4 @@ class ProgramNames:
         if name in self._sources:
             return name
         versions = [known for known in self._sources if known.partition("@")[0] == name]
-        return max(versions, key=_version, default=None)
-
-
-def _version(name: str) -> list[tuple[int, str]]:
-    """What orders the versions of a program: their numbers, then their texts."""
-    return [(int(part) if part.isdecimal() else -1, part) for part in re.split(r"[.+-]", name.partition("@")[2])]
+        return max(versions, key=version_key, default=None)

@@ -1,0 +1,193 @@
+"""Runs: that they were started, and how they ended. What is written here, the front's death does not undo."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+from sqlalchemy import delete, select, tuple_, update
+from sqlalchemy.engine import RowMapping
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tartlet.errors import NotFoundError
+from tartlet.events import RunUsage
+from tartlet.server.failures import Failure
+from tartlet.server.front.storage import tables
+from tartlet.server.front.storage.database import Database
+from tartlet.server.front.storage.idempotency import Claim, claim_key
+from tartlet.server.front.storage.tenants import lock_tenant
+from tartlet.server.front.storage.usage import add_usage
+
+MOST_RESULT_BYTES = 64 * 1024
+"""Of a result that is kept; of a larger one only its size is."""
+MOST_MESSAGE_CHARS = 16 * 1024
+"""Of a failure's message that are kept."""
+
+State = Literal["running", "succeeded", "failed", "cancelled"]
+END_STATES: tuple[State, ...] = ("succeeded", "failed", "cancelled")
+
+LOST = Failure(
+    "WorkerLostError",
+    "worker_lost",
+    "the server was stopped before the run had ended",
+    "Start it again.",
+)
+"""How a run ended whose front has died."""
+
+_RUN_ID = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_runs = tables.runs
+
+
+class RunRecord(msgspec.Struct, frozen=True):
+    """A run."""
+
+    run_id: str
+    tenant: str
+    digest: str
+    """Of the inferlet, which may have been deleted."""
+    name: str
+    """What the inferlet was called when the run was started."""
+    state: State
+    started_ms: int
+    ended_ms: int | None = None
+    failure: Failure | None = None
+    result_json: str | None = None
+    """None: there is none, or it is not kept."""
+    note: str = ""
+    """Why the result of a run that succeeded is not kept."""
+    usage: RunUsage | None = None
+
+
+class Runs:
+    """The runs of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def start(self, run_id: str, tenant: str, digest: str, name: str, *, claim: Claim | None = None) -> str:
+        """Note that a run starts. With a claim, the earlier run of the same request may take its place.
+
+        Returns: The id of the run that counts: `run_id`, or that of the earlier run; then nothing has been noted.
+
+        Raises:
+            NotFoundError: There is no such tenant.
+            ConfigError: The claim's key cannot be one.
+            ConflictError: It was used for another request.
+        """
+        values: dict[str, object] = {"run_id": run_id, "tenant": tenant, "digest": digest, "name": name, "note": ""}
+        values |= {"state": "running", "started_ms": self._database.now_ms()}
+
+        async def work(connection: AsyncConnection) -> str:
+            await lock_tenant(connection, tenant)
+            if claim is not None:
+                earlier = await claim_key(self._database, connection, tenant, claim, run_id)
+                if earlier is not None:
+                    return earlier
+            await connection.execute(self._database.insert(_runs).values(values))
+            return run_id
+
+        return await self._database.write(work)
+
+    async def end(
+        self,
+        run_id: str,
+        state: State,
+        *,
+        usage: RunUsage,
+        result_json: str | None = None,
+        failure: Failure | None = None,
+    ) -> bool:
+        """Write down how a run ended, and what it used in the ledger, at once. Both are on disk when this returns.
+
+        Returns: Whether the run was going on; otherwise nothing is changed, so that nothing is counted twice.
+        """
+        values: dict[str, object] = {"state": state, "ended_ms": self._database.now_ms()}
+        values["usage"] = msgspec.json.encode(usage).decode()
+        if failure is not None:
+            short = msgspec.structs.replace(failure, message=failure.message[:MOST_MESSAGE_CHARS])
+            values["failure"] = msgspec.json.encode(short).decode()
+        if result_json is not None:
+            values |= _kept_result(result_json)
+
+        async def work(connection: AsyncConnection) -> bool:
+            return await self._end(connection, run_id, values, usage)
+
+        return await self._database.write(work)
+
+    async def end_all_lost(self, failure: Failure = LOST) -> int:
+        """Give an end to all runs that have none: the front that had them is gone. Returns how many there were.
+
+        What they used is not known. Only one front may use a database at a time.
+        """
+        values = {
+            "state": "failed",
+            "ended_ms": self._database.now_ms(),
+            "failure": msgspec.json.encode(failure).decode(),
+        }
+
+        async def work(connection: AsyncConnection) -> int:
+            run_ids = (await connection.scalars(select(_runs.c.run_id).where(_runs.c.state == "running"))).all()
+            for run_id in run_ids:
+                await self._end(connection, run_id, values, RunUsage())
+            return len(run_ids)
+
+        return await self._database.write(work)
+
+    async def get(self, tenant: str, run_id: str) -> RunRecord:
+        """One run. Raises NotFoundError."""
+        row = None
+        if _RUN_ID.fullmatch(run_id):
+            statement = select(_runs).where(_runs.c.tenant == tenant, _runs.c.run_id == run_id)
+            async with self._database.reading() as connection:
+                row = (await connection.execute(statement)).mappings().first()
+        if row is None:
+            raise NotFoundError(f"there is no run {run_id[:100]!r}")
+        return _to_record(row)
+
+    async def list(
+        self, tenant: str, *, state: State | None = None, limit: int = 100, after: RunRecord | None = None
+    ) -> list[RunRecord]:
+        """The runs of a tenant, the newest first, at most `limit`, of those that come after one of them."""
+        columns = (_runs.c.started_ms, _runs.c.run_id)
+        statement = select(_runs).where(_runs.c.tenant == tenant)
+        if state is not None:
+            statement = statement.where(_runs.c.state == state)
+        if after is not None:
+            statement = statement.where(tuple_(*columns) < tuple_(after.started_ms, after.run_id))
+        statement = statement.order_by(*(column.desc() for column in columns)).limit(limit)
+        async with self._database.reading() as connection:
+            return [_to_record(row) for row in (await connection.execute(statement)).mappings()]
+
+    async def forget(self, before_ms: int) -> int:
+        """Delete runs that ended before that time; the ledger stays. Returns how many."""
+        statement = delete(_runs).where(_runs.c.state.in_(END_STATES), _runs.c.ended_ms < before_ms)
+
+        async def work(connection: AsyncConnection) -> int:
+            return (await connection.execute(statement)).rowcount
+
+        return await self._database.write(work)
+
+    async def _end(self, connection: AsyncConnection, run_id: str, values: dict[str, object], used: RunUsage) -> bool:
+        going_on = (_runs.c.run_id == run_id, _runs.c.state == "running")
+        statement = update(_runs).where(*going_on).values(values).returning(_runs.c.tenant, _runs.c.ended_ms)
+        ended = (await connection.execute(statement)).first()
+        if ended is None:
+            return False
+        has_failed = values["state"] != "succeeded"
+        await add_usage(self._database, connection, ended.tenant, ended.ended_ms, used, has_failed=has_failed)
+        return True
+
+
+def _kept_result(result_json: str) -> dict[str, object]:
+    data = result_json.encode("utf-8", "backslashreplace")  # a lone surrogate becomes JSON's own escape of it
+    if len(data) > MOST_RESULT_BYTES:
+        return {"note": f"the result has {len(data):,} bytes, and up to {MOST_RESULT_BYTES:,} are kept"}
+    return {"result_json": data.decode()}
+
+
+def _to_record(row: RowMapping) -> RunRecord:
+    values = dict(row)
+    values["failure"] = None if row["failure"] is None else msgspec.json.decode(row["failure"], type=Failure)
+    values["usage"] = None if row["usage"] is None else msgspec.json.decode(row["usage"], type=RunUsage)
+    return RunRecord(**values)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tartlet.errors import ConfigError
+from tartlet.server.front.storage import Storage, open_storage
+from tartlet.server.front.storage.database import Database, open_engine
+from tartlet.server.front.storage.schema import MIGRATIONS
+
+from .conftest import outcomes
+
+
+async def add_column(connection: AsyncConnection) -> None:
+    await connection.execute(text("ALTER TABLE tenants ADD COLUMN motto TEXT"))
+
+
+async def add_mottoes(connection: AsyncConnection) -> None:
+    await connection.execute(text("UPDATE tenants SET motto = 'hello from ' || name"))
+
+
+async def fail(connection: AsyncConnection) -> None:
+    raise ValueError("this migration is wrong")
+
+
+async def read(url: str, query: str) -> list[object]:
+    database = Database(open_engine(url))
+    async with database.reading() as connection:
+        rows = list((await connection.scalars(text(query))).all())
+    await database.close()
+    return rows
+
+
+async def create_tenant(url: str) -> None:
+    async with open_storage(url) as storage:
+        await storage.tenants.create("acme")
+
+
+async def test_an_older_database_is_brought_to_the_newest_version(url: str) -> None:
+    """By each step that it lacks, once, in their order; what is in it stays."""
+    await create_tenant(url)
+    steps = [*MIGRATIONS, add_column]
+    async with open_storage(url, migrations=steps):
+        pass
+    async with open_storage(url, migrations=[*steps, add_mottoes]) as storage:
+        assert [tenant.name for tenant in await storage.tenants.list()] == ["acme", "default"]
+    async with open_storage(url, migrations=[*steps, add_mottoes]):
+        pass
+
+    assert await read(url, "SELECT motto FROM tenants ORDER BY name") == ["hello from acme", "hello from default"]
+    assert await read(url, "SELECT version FROM schema_version") == [len(MIGRATIONS) + 3]
+
+
+async def test_a_migration_that_fails_leaves_nothing_behind(url: str) -> None:
+    """The database is as it was, and can still be used."""
+    await create_tenant(url)
+    with pytest.raises(ValueError, match="is wrong"):
+        async with open_storage(url, migrations=[*MIGRATIONS, add_column, fail]):
+            pass
+    async with open_storage(url, migrations=[*MIGRATIONS, add_column]):
+        pass
+
+    assert await read(url, "SELECT motto FROM tenants WHERE name = 'acme'") == [None]
+
+
+async def test_a_database_of_a_newer_version_is_left_alone(url: str) -> None:
+    """It says what to do."""
+    async with open_storage(url, migrations=[*MIGRATIONS, add_column]):
+        pass
+    with pytest.raises(ConfigError, match="version 2 of the tables, this Tartlet knows 1") as caught:
+        async with open_storage(url):
+            pass
+    assert "newer" in caught.value.hint
+
+
+async def test_several_may_open_a_new_database_at_once(url: str) -> None:
+    """One makes the tables, the others find them; so with migrations."""
+
+    async def open_once(steps: list[object]) -> list[str]:
+        async with open_storage(url, migrations=steps) as storage:  # type: ignore[arg-type]
+            return [tenant.name for tenant in await storage.tenants.list()]
+
+    assert await outcomes(*(open_once([*MIGRATIONS]) for _ in range(8))) == [["default"]] * 8
+    assert await outcomes(*(open_once([*MIGRATIONS, add_column]) for _ in range(8))) == [["default"]] * 8
+
+
+async def test_opening_again_finds_everything(url: str, tmp_path: Path) -> None:
+    """Nothing is made anew."""
+    await create_tenant(url)
+    storage: Storage
+    async with open_storage(url) as storage:
+        first = await storage.tenants.get("default")
+    async with open_storage(url) as storage:
+        assert await storage.tenants.get("default") == first
