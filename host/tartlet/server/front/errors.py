@@ -13,9 +13,12 @@ from starlette.responses import Response
 
 from tartlet.errors import (
     ConfigError,
+    ConflictError,
     EngineStoppedError,
     LimitExceededError,
+    NotFoundError,
     ProgramError,
+    QuotaError,
     RunCancelledError,
     RunError,
     TartletError,
@@ -33,6 +36,9 @@ MAX_MESSAGE_LEN = 4000  # characters; a program's traceback can be long
 _BY_CODE = {"not_found": 404, "already_exists": 409, "component_too_large": 413}
 _BY_KIND: tuple[tuple[type[TartletError], int], ...] = (  # the first that fits
     (UnavailableError, 503),
+    (NotFoundError, 404),
+    (ConflictError, 409),
+    (QuotaError, 429),
     (EngineStoppedError, 503),
     (WorkerLostError, 503),
     (RunCancelledError, CLIENT_CLOSED_REQUEST),

@@ -10,10 +10,13 @@ from pydantic import BaseModel
 
 from tartlet.errors import (
     ConfigError,
+    ConflictError,
     EngineStoppedError,
     GuestError,
     InvalidComponentError,
     LimitExceededError,
+    NotFoundError,
+    QuotaError,
     RunCancelledError,
     TartletError,
     UnavailableError,
@@ -63,6 +66,9 @@ async def failing(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
         (LimitExceededError("cpu_limit", limit="max_cpu_ms", used=2, allowed=1), 422),
         (RunCancelledError("cancelled"), 499),
         (UnavailableError("later"), 503),
+        (NotFoundError("missing"), 404),
+        (ConflictError("taken", code="idempotency_conflict"), 409),
+        (QuotaError("queue_full", limit="queue_length", used=65, allowed=64, retry_after_s=2), 429),
         (EngineStoppedError("gone"), 503),
         (WorkerLostError("gone"), 503),
         (TartletError("what?"), 500),
