@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tartlet import errors
-from tartlet.errors import LimitExceededError, TartletError
+from tartlet.errors import LimitExceededError, QuotaError, TartletError
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -17,7 +17,7 @@ class Failure(msgspec.Struct, frozen=True):
     message: str
     hint: str = ""
     limit: str | None = None
-    """Of a `LimitExceededError`: the field of `Limits`; with what was used and what was allowed."""
+    """Of a `LimitExceededError` or `QuotaError`: which limit; with what was used and what was allowed."""
     used: float | None = None
     allowed: float | None = None
 
@@ -25,7 +25,7 @@ class Failure(msgspec.Struct, frozen=True):
 def to_failure(error: TartletError) -> Failure:
     """Write an error down."""
     kind = type(error).__name__
-    if isinstance(error, LimitExceededError):
+    if isinstance(error, LimitExceededError | QuotaError):
         return Failure(kind, error.code, error.message, error.hint, error.limit, error.used, error.allowed)
     return Failure(kind, error.code, error.message, error.hint)
 
@@ -37,6 +37,8 @@ def to_error(failure: Failure) -> TartletError:
         kind = TartletError
     error: TartletError = kind.__new__(kind)
     TartletError.__init__(error, failure.message, hint=failure.hint, code=failure.code)
-    if isinstance(error, LimitExceededError):
+    if isinstance(error, LimitExceededError | QuotaError):
         error.limit, error.used, error.allowed = failure.limit or "", failure.used or 0.0, failure.allowed or 0.0
+    if isinstance(error, QuotaError):
+        error.retry_after_s = None  # it is not written down: by the time somebody reads it, it is another
     return error
