@@ -7,6 +7,7 @@ NAMES = (
     "programmability_tax",
     "fork",
     "prefix",
+    "cache_isolation",
     "fairness",
     "storms",
     "saved",
