@@ -10,11 +10,12 @@ from starlette.middleware import Middleware
 import tartlet
 from tartlet.server.front.auth import Guard
 from tartlet.server.front.errors import add_error_handlers
+from tartlet.server.front.openai import routes as openai
 from tartlet.server.front.request_log import RequestLog
 from tartlet.server.front.routes import description, health
 from tartlet.server.front.services import Services
 
-ROUTERS: tuple[APIRouter, ...] = (description.router, health.router)
+ROUTERS: tuple[APIRouter, ...] = (description.router, health.router, openai.router)
 """Each route in them declares what it needs (`auth.needs`, `auth.public`), or is refused."""
 
 

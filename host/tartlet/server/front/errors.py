@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -149,12 +150,26 @@ def invalid_request(error: RequestValidationError) -> ApiError:
     """The first thing that is wrong with a request. What the client sent is not repeated."""
     errors = error.errors()
     first = errors[0] if errors else {"loc": (), "msg": "the request is invalid", "type": ""}
-    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
-    param = ".".join(place)[:200] or None
+    param = ".".join(_place(first, error.body))[:200] or None
     if first["type"] == "json_invalid":
         return ApiError(400, "invalid_json", "the body is not JSON")
     message = str(first["msg"])[:500]
     return ApiError(400, "invalid_request", f"{param}: {message}" if param else message, param=param)
+
+
+def _place(first: Mapping[str, Any], body: Any) -> list[str]:
+    """Where in the request something is wrong, without the names that pydantic has for kinds of a field's value."""
+    source, *loc = first["loc"] or ("",)
+    if source != "body":
+        return [str(part) for part in loc]
+    place: list[str] = []
+    for number, part in enumerate(loc):
+        is_there = part in body if isinstance(body, dict) else isinstance(part, int) and isinstance(body, list)
+        if is_there:
+            body = body[part]
+        if is_there or (first["type"] == "missing" and number == len(loc) - 1):
+            place.append(str(part))
+    return place
 
 
 async def _on_tartlet_error(_request: Request, error: Exception) -> Response:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias
 
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from tartlet.server.front.auth import Authenticate
+from tartlet.server.front.openai.published import NothingPublished, PublishedPrograms
 from tartlet.server.front.runs import RunRegistry
 from tartlet.server.sandboxes import Sandboxes
 from tartlet.server.settings import Settings
@@ -22,6 +23,7 @@ class Services:
     sandboxes: Sandboxes
     runs: RunRegistry
     authenticate: Authenticate
+    published: PublishedPrograms = field(default_factory=NothingPublished)
 
 
 def services_of(connection: HTTPConnection) -> Services:

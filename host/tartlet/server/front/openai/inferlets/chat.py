@@ -1,0 +1,66 @@
+"""A chat completion: the endpoints `/v1/chat/completions` and `/v1/responses` are runs of this program.
+
+Its input is what the front has made of the request: `model`, `messages` (`role` and `text`, of the assistant also
+`calls`), `tools` (function objects), `forced` (names of tools of which one must be called), and `settings` (see
+`answering.py`). The prompt is computed once, and forked for each choice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from answering import Settings, answer, refusal
+from forced_calls import forced_call
+from tool_format import call_text, response_text, tools_text
+
+from tartlet_sdk import Context, InvalidArgument, Model, TartletError, inferlet
+
+
+@inferlet
+async def main(
+    model: str,
+    messages: list[dict[str, Any]],
+    settings: dict[str, Any],
+    tools: list[dict[str, Any]],
+    forced: list[str],
+) -> dict[str, Any]:
+    """Generate the choices that come after the messages."""
+    try:
+        opened = Model.open(model)
+        context = opened.context()
+        for message in with_tools(messages, tools):
+            fill(context, message)
+        context.cue()
+        called = [tool for tool in tools if tool["name"] in forced]
+        if called:
+            return await answer(opened, [context], Settings(settings), lambda *given: forced_call(*given, called))
+        return await answer(opened, [context], Settings(settings, tool_names=[tool["name"] for tool in tools]))
+    except TartletError as error:
+        return refusal(error)
+
+
+def with_tools(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with the tools described in the system's; all that the system says at the beginning in one."""
+    num_system = next((k for k, message in enumerate(messages) if message["role"] != "system"), len(messages))
+    texts = [message["text"] for message in messages[:num_system]]
+    if tools:
+        texts.append(tools_text(tools))
+    system = [{"role": "system", "text": "\n\n".join(texts)}] if texts else []
+    return [*system, *messages[num_system:]]
+
+
+def fill(context: Context, message: dict[str, Any]) -> None:
+    """Append a message. Where the model's template has no results of tools, they come as the user's."""
+    role, text = message["role"], message["text"]
+    if role == "system":
+        context.system(text)
+    elif role == "user":
+        context.user(text)
+    elif role == "assistant":
+        calls = [call_text(call["name"], call["arguments"]) for call in message.get("calls", ())]
+        context.assistant("\n".join([text, *calls] if text else calls))
+    else:
+        try:
+            context.tool(text)
+        except InvalidArgument:
+            context.user(response_text(text))

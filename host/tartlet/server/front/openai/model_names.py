@@ -1,0 +1,53 @@
+"""What a model's name in a request stands for: a model of the engine, or what the tenant has published."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import tartlet
+from tartlet.errors import UnavailableError
+from tartlet.server.front.errors import ApiError
+from tartlet.server.front.openai.published import Published, PublishedPrograms
+from tartlet_engine.api import ModelInfo
+
+OWNER = "tartlet"
+
+
+async def find_model(
+    models: Sequence[ModelInfo], published: PublishedPrograms, tenant: str, name: str
+) -> ModelInfo | Published:
+    """What the name stands for; the engine's models go first.
+
+    Raises: ApiError if it stands for nothing; UnavailableError before the engine is there.
+    """
+    found = next((model for model in models if model.name == name), None) or await published.find(tenant, name)
+    if found is None:
+        default_model(models)
+        message = f"The model {name[:200]!r} does not exist."
+        raise ApiError(404, "model_not_found", message, hint="GET /v1/models lists what there is.", param="model")
+    return found
+
+
+def default_model(models: Sequence[ModelInfo]) -> ModelInfo:
+    """The engine's default model. Raises UnavailableError before it is there."""
+    if not models:
+        raise UnavailableError("the model is not loaded yet")
+    return models[0]
+
+
+def fingerprint(model: ModelInfo) -> str:
+    """Changes with whatever may change what the same seed gives."""
+    served = (tartlet.__version__, model.name, model.architecture, model.dtype, model.backend)
+    return "fp_" + hashlib.sha256("\0".join(served).encode()).hexdigest()[:12]
+
+
+def model_object(model: ModelInfo | Published, created: int) -> dict[str, Any]:
+    """A model as `/v1/models` has it; some fields are not OpenAI's. `created`: when the server started."""
+    if isinstance(model, Published):
+        kind = "controller" if model.is_controller else "inferlet"
+        fields: dict[str, Any] = {"kind": kind, "description": model.facts.description}
+        return {"id": model.name, "object": "model", "created": int(model.created), "owned_by": "tenant", **fields}
+    fields = {"kind": "model", "context_length": model.context_len}
+    return {"id": model.name, "object": "model", "created": created, "owned_by": OWNER, **fields}
