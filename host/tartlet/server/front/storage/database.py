@@ -1,7 +1,8 @@
 """The database: connections, transactions, and what its failures become. Knows no table.
 
-On SQLite, writes of this process take turns in order of arrival (a lock here), and those of other processes are waited
-for (the busy timeout). A transaction that writes takes SQLite's lock at its beginning: none has to give up half way.
+Work on it is a plain function of a SQLAlchemy connection, which is one transaction. SQLite's is done in threads of our
+own: one that writes, so that writes take turns in order of arrival, and some that read. For PostgreSQL the same
+function runs on the event loop, and suspends there (SQLAlchemy's `run_sync`).
 """
 
 from __future__ import annotations
@@ -10,114 +11,180 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
-from sqlalchemy import URL, Table, event, make_url
+from sqlalchemy import URL, Connection, Engine, RowMapping, Select, Table, create_engine, event, make_url
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from tartlet.errors import ConfigError, UnavailableError
 
 BUSY_TIMEOUT_S = 5.0
 """How long a write waits for other processes; and any request for a connection of the pool."""
+NUM_READERS = 4
 POOL_SIZE = 8
 
 Clock: TypeAlias = Callable[[], float]
 """Seconds since 1970, as `time.time`."""
 T = TypeVar("T")
+Work: TypeAlias = Callable[[Connection], T]
 
 _log = logging.getLogger("tartlet.server.storage")
-_DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
+_DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 _OURS = (IntegrityError, ProgrammingError, DataError)  # faults of a statement, not of the database
 
 
-class Database:
-    """Transactions on an open engine. All methods are called on one event loop."""
+class Transactions(Protocol):
+    """How a kind of database does work, each piece in a transaction of its own."""
 
-    def __init__(self, engine: AsyncEngine, clock: Clock = time.time) -> None:
+    def read(self, work: Work[T]) -> Coroutine[Any, Any, T]:
+        """See one state of the database."""
+        ...
+
+    def write(self, work: Work[T]) -> Coroutine[Any, Any, T]:
+        """Commit what `work` does, to disk, or nothing of it if it raises."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections; nothing is going on."""
+        ...
+
+
+class SqliteTransactions:
+    """SQLite, in threads."""
+
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._writer = ThreadPoolExecutor(1, "tartlet-db-writer")
+        self._readers = ThreadPoolExecutor(NUM_READERS, "tartlet-db-reader")
+
+    async def read(self, work: Work[T]) -> T:
+        """See `Transactions`."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._do, "BEGIN", work)
+
+    async def write(self, work: Work[T]) -> T:
+        """See `Transactions`. SQLite's lock is taken at the beginning: nobody has to give up half way."""
+        return await asyncio.get_running_loop().run_in_executor(self._writer, self._do, "BEGIN IMMEDIATE", work)
+
+    async def close(self) -> None:
+        """See `Transactions`."""
+        for threads in (self._writer, self._readers):
+            await asyncio.to_thread(threads.shutdown)
+        self._engine.dispose()
+
+    def _do(self, begin: str, work: Work[T]) -> T:
+        with self._engine.connect() as connection:
+            connection.exec_driver_sql(begin)
+            result = work(connection)
+            connection.commit()
+            return result
+
+
+class PostgresTransactions:
+    """PostgreSQL, on the event loop."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def read(self, work: Work[T]) -> T:
+        """See `Transactions`."""
+        async with self._engine.connect() as connection:
+            return await connection.run_sync(work)
+
+    async def write(self, work: Work[T]) -> T:
+        """See `Transactions`."""
+        async with self._engine.begin() as connection:
+            return await connection.run_sync(work)
+
+    async def close(self) -> None:
+        """See `Transactions`."""
+        await self._engine.dispose()
+
+
+class Database:
+    """Transactions whose failures are errors of ours. All methods are called on one event loop.
+
+    Args:
+        url: `sqlite:///FILE`, a path to such a file, or `postgresql://USER:PASSWORD@HOST/NAME`.
+        clock: Seconds since 1970.
+
+    Raises:
+        ConfigError: The URL is none of these, the driver is missing, or the file cannot be made.
+    """
+
+    def __init__(self, url: str, clock: Clock = time.time) -> None:
+        parsed = _parsed(url)
+        self.is_sqlite = parsed.get_backend_name() == "sqlite"
+        self._transactions = _open_sqlite(parsed) if self.is_sqlite else _open_postgres(parsed)
         self._clock = clock
-        self.is_sqlite = engine.dialect.name == "sqlite"
-        self._turns = asyncio.Lock()
-        self._writes: set[asyncio.Task[Any]] = set()
+        self._going_on: set[asyncio.Task[Any]] = set()
 
     def now_ms(self) -> int:
         """The time."""
         return int(self._clock() * 1000)
 
-    @asynccontextmanager
-    async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that sees one state of the database. Raises UnavailableError."""
-        with _as_unavailable():
-            async with self._engine.connect() as connection:
-                yield connection
-
-    async def write(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """Do work in a transaction, which is on disk when this returns; whatever `work` raises undoes it.
-
-        If the caller is cancelled, the transaction still comes to its end, one way or the other.
-
-        Raises: UnavailableError; and what `work` raises.
-        """
-        task = asyncio.create_task(self._write(work))
-        self._writes.add(task)
-        task.add_done_callback(self._written)
-        return await asyncio.shield(task)
-
     def insert(self, table: Table) -> Any:
         """An `INSERT` that knows `on_conflict_do_nothing` and `on_conflict_do_update`, which both databases have."""
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
+    async def rows(self, statement: Select[Any]) -> Sequence[RowMapping]:
+        """What a query finds. Raises UnavailableError."""
+        return await self.read(lambda connection: connection.execute(statement).mappings().all())
+
+    async def read(self, work: Work[T]) -> T:
+        """Do work that sees one state of the database. Raises UnavailableError, and what `work` raises."""
+        return await self._finish(self._transactions.read(work))
+
+    async def write(self, work: Work[T]) -> T:
+        """Do work that is on disk when this returns; whatever it raises undoes it.
+
+        Raises: UnavailableError, and what `work` raises.
+        """
+        return await self._finish(self._transactions.write(work))
+
     async def close(self) -> None:
-        """Wait for writes that have begun, and close all connections."""
-        while self._writes:
-            await asyncio.wait(self._writes)
-        await self._engine.dispose()
+        """Wait for what has begun, and close all connections."""
+        while self._going_on:
+            await asyncio.wait(self._going_on)
+        await self._transactions.close()
 
-    async def _write(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+    async def _finish(self, transaction: Coroutine[Any, Any, T]) -> T:
+        """Let a transaction come to its end, one way or the other, even if the caller is cancelled meanwhile."""
+        task = asyncio.create_task(transaction)
+        self._going_on.add(task)
+        task.add_done_callback(self._ended)
         with _as_unavailable():
-            if not self.is_sqlite:
-                async with self._engine.begin() as connection:
-                    return await work(connection)
-            async with self._turns, self._engine.execution_options(writes=True).begin() as connection:
-                return await work(connection)
+            return await asyncio.shield(task)
 
-    def _written(self, task: asyncio.Task[Any]) -> None:
-        self._writes.discard(task)
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._going_on.discard(task)
         if not task.cancelled():
             task.exception()  # it has been told to the caller, unless that has been cancelled
 
 
-def open_engine(url: str) -> AsyncEngine:
-    """Make an engine, which connects when it is used first.
+def _open_sqlite(url: URL) -> Transactions:
+    _make_file(Path(url.database or ""))
+    size = {"pool_size": NUM_READERS + 1, "max_overflow": 0}
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, **size)
+    event.listen(engine, "connect", _set_up_sqlite)
+    return SqliteTransactions(engine)
 
-    Args:
-        url: `sqlite:///FILE`, a path to such a file, or `postgresql://USER:PASSWORD@HOST/NAME`.
 
-    Raises:
-        ConfigError: It is none of these, its driver is missing, or the file cannot be made.
-    """
-    parsed = _parsed(url)
+def _open_postgres(url: URL) -> Transactions:
     try:
-        if parsed.get_backend_name() == "postgresql":
-            return create_async_engine(parsed, pool_size=POOL_SIZE, pool_timeout=BUSY_TIMEOUT_S, pool_pre_ping=True)
-        _make_file(Path(parsed.database or ""))
-        engine = create_async_engine(
-            parsed, pool_size=POOL_SIZE, pool_timeout=BUSY_TIMEOUT_S, connect_args={"timeout": BUSY_TIMEOUT_S}
-        )
+        engine = create_async_engine(url, pool_size=POOL_SIZE, pool_timeout=BUSY_TIMEOUT_S, pool_pre_ping=True)
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"the driver of {parsed.drivername} is not installed: {error.name}",
+            f"the driver of {url.drivername} is not installed: {error.name}",
             hint="For PostgreSQL: pip install 'tartlet[postgres]'.",
         ) from error
-    event.listen(engine.sync_engine, "connect", _set_up_sqlite)
-    event.listen(engine.sync_engine, "begin", _begin_sqlite)
-    return engine
+    return PostgresTransactions(engine)
 
 
 def _parsed(url: str) -> URL:
@@ -148,11 +215,6 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
-
-
-def _begin_sqlite(connection: Any) -> None:
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 @contextmanager

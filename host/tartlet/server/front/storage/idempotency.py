@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import msgspec
-from sqlalchemy import delete, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, delete, select
 
 from tartlet.errors import ConfigError, ConflictError
 from tartlet.server.front.storage import tables
@@ -37,8 +36,8 @@ class Idempotency:
     async def find(self, tenant: str, claim: Claim) -> str | None:
         """The run that was started with this key; None: none. Raises ConfigError, ConflictError as `Runs.start`."""
         _check(claim)
-        async with self._database.reading() as connection:
-            return await _find(connection, tenant, claim, self._database.now_ms())
+        now_ms = self._database.now_ms()
+        return await self._database.read(lambda connection: _find(connection, tenant, claim, now_ms))
 
     async def release(self, tenant: str, run_id: str) -> None:
         """Forget the key with which a run was started, since it came to nothing: the client may try again."""
@@ -49,15 +48,13 @@ class Idempotency:
         """Forget keys that have expired, and return how many."""
         statement = delete(_table).where(_table.c.expires_ms <= self._database.now_ms())
 
-        async def work(connection: AsyncConnection) -> int:
-            return (await connection.execute(statement)).rowcount
+        def work(connection: Connection) -> int:
+            return connection.execute(statement).rowcount
 
         return await self._database.write(work)
 
 
-async def claim_key(
-    database: Database, connection: AsyncConnection, tenant: str, claim: Claim, run_id: str
-) -> str | None:
+def claim_key(database: Database, connection: Connection, tenant: str, claim: Claim, run_id: str) -> str | None:
     """Claim a key for a run, in a transaction that holds the tenant.
 
     Returns the run that has it already, or None: it is this run's now.
@@ -68,18 +65,18 @@ async def claim_key(
     """
     _check(claim)
     now_ms = database.now_ms()
-    earlier = await _find(connection, tenant, claim, now_ms)
+    earlier = _find(connection, tenant, claim, now_ms)
     if earlier is not None:
         return earlier
     changed = {"request_hash": claim.request_hash, "run_id": run_id, "expires_ms": now_ms + LIFETIME_MS}
     insert = database.insert(_table).values({"tenant": tenant, "key": claim.key, **changed})
-    await connection.execute(insert.on_conflict_do_update(index_elements=["tenant", "key"], set_=changed))
+    connection.execute(insert.on_conflict_do_update(index_elements=["tenant", "key"], set_=changed))
     return None
 
 
-async def _find(connection: AsyncConnection, tenant: str, claim: Claim, now_ms: int) -> str | None:
+def _find(connection: Connection, tenant: str, claim: Claim, now_ms: int) -> str | None:
     mine = (_table.c.tenant == tenant, _table.c.key == claim.key, _table.c.expires_ms > now_ms)
-    row = (await connection.execute(select(_table.c.request_hash, _table.c.run_id).where(*mine))).first()
+    row = connection.execute(select(_table.c.request_hash, _table.c.run_id).where(*mine)).first()
     if row is None:
         return None
     if row.request_hash != claim.request_hash:

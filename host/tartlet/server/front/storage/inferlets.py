@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 import msgspec
-from sqlalchemy import Select, delete, func, select, tuple_
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, Select, delete, func, select, tuple_
 
-from tartlet.errors import NotFoundError, QuotaError
+from tartlet.errors import QuotaError
 from tartlet.server.front.storage import tables
 from tartlet.server.front.storage.database import Database
 from tartlet.server.front.storage.names import require_inferlet
@@ -66,32 +65,32 @@ class Inferlets:
         values = {"tenant": tenant, "digest": digest, "kind": kind, "num_bytes": num_bytes}
         values |= {"facts": msgspec.json.encode(facts).decode(), "created_ms": self._database.now_ms()}
 
-        async def work(connection: AsyncConnection) -> bool:
-            await lock_tenant(connection, tenant)
+        def work(connection: Connection) -> bool:
+            lock_tenant(connection, tenant)
             mine = _inferlets.c.tenant == tenant
-            if await connection.scalar(select(func.count()).where(mine, _inferlets.c.digest == digest)):
+            if connection.scalar(select(func.count()).where(mine, _inferlets.c.digest == digest)):
                 return False
             counting = select(func.count(), func.coalesce(func.sum(_inferlets.c.num_bytes), 0)).where(mine)
-            has, has_bytes = (await connection.execute(counting)).one()
+            has, has_bytes = connection.execute(counting).one()
             if most is not None and has >= most:
                 raise QuotaError("quota", limit="inferlets", used=has + 1, allowed=most)
             if most_bytes is not None and has_bytes + num_bytes > most_bytes:
                 used = int(has_bytes) + num_bytes
                 raise QuotaError("quota", limit="inferlet_bytes", used=used, allowed=most_bytes)
-            await connection.execute(self._database.insert(_inferlets).values(values))
+            connection.execute(self._database.insert(_inferlets).values(values))
             return True
 
         return await self._database.write(work)
 
     async def get(self, tenant: str, digest: str) -> InferletRecord:
         """One inferlet. Raises NotFoundError."""
-        async with self._database.reading() as connection:
-            await require_inferlet(connection, tenant, digest)
+
+        def work(connection: Connection) -> InferletRecord:
+            require_inferlet(connection, tenant, digest)
             mine = (_inferlets.c.tenant == tenant, _inferlets.c.digest == digest)
-            found = await _read(connection, select(_inferlets).where(*mine))
-        if not found:
-            raise NotFoundError(f"there is no inferlet {digest!r}")
-        return found[0]
+            return _read(connection, select(_inferlets).where(*mine))[0]
+
+        return await self._database.read(work)
 
     async def list(self, tenant: str, *, limit: int = 100, after: InferletRecord | None = None) -> list[InferletRecord]:
         """The inferlets of a tenant, the newest first, at most `limit`, of those that come after one of them."""
@@ -100,8 +99,7 @@ class Inferlets:
         if after is not None:
             statement = statement.where(tuple_(*columns) < tuple_(after.created_ms, after.digest))
         statement = statement.order_by(*(column.desc() for column in columns)).limit(limit)
-        async with self._database.reading() as connection:
-            return await _read(connection, statement)
+        return await self._database.read(lambda connection: _read(connection, statement))
 
     async def delete(self, tenant: str, digest: str) -> bool:
         """Delete an inferlet and its names. Returns whether nobody has it any more, so that its file can go.
@@ -109,27 +107,26 @@ class Inferlets:
         Raises: NotFoundError.
         """
 
-        async def work(connection: AsyncConnection) -> bool:
-            await lock_tenant(connection, tenant)
-            await require_inferlet(connection, tenant, digest)
+        def work(connection: Connection) -> bool:
+            lock_tenant(connection, tenant)
+            require_inferlet(connection, tenant, digest)
             for table in (_names, _inferlets):
-                await connection.execute(delete(table).where(table.c.tenant == tenant, table.c.digest == digest))
-            return not await connection.scalar(select(func.count()).where(_inferlets.c.digest == digest))
+                connection.execute(delete(table).where(table.c.tenant == tenant, table.c.digest == digest))
+            return not connection.scalar(select(func.count()).where(_inferlets.c.digest == digest))
 
         return await self._database.write(work)
 
     async def digests(self) -> set[str]:
         """Of all inferlets of all tenants. Files of others can go."""
-        async with self._database.reading() as connection:
-            return set((await connection.scalars(select(_inferlets.c.digest).distinct())).all())
+        return {row["digest"] for row in await self._database.rows(select(_inferlets.c.digest).distinct())}
 
 
-async def _read(connection: AsyncConnection, statement: Select[Any]) -> list[InferletRecord]:
-    rows = (await connection.execute(statement)).all()
+def _read(connection: Connection, statement: Select[Any]) -> list[InferletRecord]:
+    rows = connection.execute(statement).all()
     names: dict[str, list[str]] = {row.digest: [] for row in rows}
     if rows:
         mine = (_names.c.tenant == rows[0].tenant, _names.c.digest.in_(names))
-        for name in await connection.execute(select(_names.c.digest, _names.c.name).where(*mine)):
+        for name in connection.execute(select(_names.c.digest, _names.c.name).where(*mine)):
             names[name.digest].append(name.name)
     return [
         InferletRecord(

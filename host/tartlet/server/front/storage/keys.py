@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import and_, func, or_, select, text, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, and_, func, or_, select, text, update
 
 from tartlet.errors import ConfigError, ConflictError, NotFoundError, QuotaError, UnavailableError
 from tartlet.server.front.storage import tables
@@ -103,10 +102,10 @@ class Keys:
             raise ConfigError(f"a key's label has at most {_MOST_LABEL_CHARS} printable characters")
         made = self._make(tenant, checked, label, lifetime_ms)
 
-        async def work(connection: AsyncConnection) -> None:
+        def work(connection: Connection) -> None:
             if tenant is not None:
-                await lock_tenant(connection, tenant)
-            await self._add(connection, made)
+                lock_tenant(connection, tenant)
+            self._add(connection, made)
 
         await self._database.write(work)
         return made
@@ -115,12 +114,12 @@ class Keys:
         """Make an operator's key, if there never was one. Of several processes that ask at once, one gets it."""
         made = self._make(None, ("admin",), "first", None)
 
-        async def work(connection: AsyncConnection) -> NewKey | None:
+        def work(connection: Connection) -> NewKey | None:
             if not self._database.is_sqlite:
-                await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _FIRST_KEY_LOCK})
-            if await connection.scalar(select(func.count()).where(_keys.c.tenant.is_(None))):
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _FIRST_KEY_LOCK})
+            if connection.scalar(select(func.count()).where(_keys.c.tenant.is_(None))):
                 return None
-            await self._add(connection, made)
+            self._add(connection, made)
             return made
 
         return await self._database.write(work)
@@ -132,10 +131,10 @@ class Keys:
         joined = _keys.outerjoin(tables.tenants, _keys.c.tenant == tables.tenants.c.name)
         tenant_columns = [column.label(f"tenant_{column.name}") for column in tables.tenants.c]
         statement = select(*_keys.c, *tenant_columns).select_from(joined).where(_keys.c.hash == _hash(token))
-        async with self._database.reading() as connection:
-            row = (await connection.execute(statement)).mappings().first()
-        if row is None:
+        rows = await self._database.rows(statement)
+        if not rows:
             return None
+        [row] = rows
         key = _to_record(row)
         now_ms = self._database.now_ms()
         if key.revoked_ms is not None or (key.expires_ms is not None and key.expires_ms <= now_ms):
@@ -151,8 +150,7 @@ class Keys:
         statement = select(_keys).order_by(_keys.c.created_ms.desc(), _keys.c.key_id)
         if tenant is not None or of_operators:
             statement = statement.where(_keys.c.tenant == tenant)
-        async with self._database.reading() as connection:
-            return [_to_record(row) for row in (await connection.execute(statement)).mappings()]
+        return [_to_record(row) for row in await self._database.rows(statement)]
 
     async def rotate(self, key_id: str, *, grace_ms: int, tenant: str | None = None) -> NewKey:
         """Make a key in place of another, which stays valid for a grace time, and not longer than it would have.
@@ -167,8 +165,8 @@ class Keys:
         Raises: NotFoundError; ConflictError if it has been rotated or revoked, or has expired.
         """
 
-        async def work(connection: AsyncConnection) -> NewKey:
-            old = await self._find(connection, key_id, tenant)
+        def work(connection: Connection) -> NewKey:
+            old = self._find(connection, key_id, tenant)
             now_ms = self._database.now_ms()
             if old.replaced_by is not None:
                 raise ConflictError(f"the key {key_id} has been rotated already, into {old.replaced_by}")
@@ -176,10 +174,10 @@ class Keys:
                 raise ConflictError(f"the key {key_id} is not valid any more", hint="Create a new one.")
             lifetime_ms = None if old.expires_ms is None else old.expires_ms - old.created_ms
             made = self._make(old.tenant, old.scopes, old.label, lifetime_ms)
-            await self._add(connection, made)
+            self._add(connection, made)
             ends = [now_ms + grace_ms] if old.expires_ms is None else [now_ms + grace_ms, old.expires_ms]
             changed = {"expires_ms": min(ends), "replaced_by": made.record.key_id}
-            await connection.execute(update(_keys).where(_keys.c.key_id == key_id).values(changed))
+            connection.execute(update(_keys).where(_keys.c.key_id == key_id).values(changed))
             return made
 
         return await self._database.write(work)
@@ -187,12 +185,12 @@ class Keys:
     async def revoke(self, key_id: str, *, tenant: str | None = None) -> KeyRecord:
         """Make a key invalid at once. Once more does nothing. Raises NotFoundError."""
 
-        async def work(connection: AsyncConnection) -> KeyRecord:
-            old = await self._find(connection, key_id, tenant)
+        def work(connection: Connection) -> KeyRecord:
+            old = self._find(connection, key_id, tenant)
             if old.revoked_ms is not None:
                 return old
             now_ms = self._database.now_ms()
-            await connection.execute(update(_keys).where(_keys.c.key_id == key_id).values(revoked_ms=now_ms))
+            connection.execute(update(_keys).where(_keys.c.key_id == key_id).values(revoked_ms=now_ms))
             return msgspec.structs.replace(old, revoked_ms=now_ms)
 
         return await self._database.write(work)
@@ -203,23 +201,23 @@ class Keys:
         expires_ms = None if lifetime_ms is None else now_ms + lifetime_ms
         return NewKey(token, KeyRecord(token[:_VISIBLE_LEN], tenant, label, scopes, now_ms, expires_ms))
 
-    async def _add(self, connection: AsyncConnection, made: NewKey) -> None:
+    def _add(self, connection: Connection, made: NewKey) -> None:
         record = made.record
-        has = await connection.scalar(
+        has = connection.scalar(
             select(func.count()).where(_keys.c.tenant == record.tenant, _keys.c.revoked_ms.is_(None))
         )
         if has is not None and has >= MOST_KEYS:
             raise QuotaError("quota", limit="keys", used=has + 1, allowed=MOST_KEYS, hint="Revoke some.")
         values = {**msgspec.structs.asdict(record), "hash": _hash(made.token)}
         values["scopes"] = msgspec.json.encode(record.scopes).decode()
-        await connection.execute(self._database.insert(_keys).values(values))
+        connection.execute(self._database.insert(_keys).values(values))
 
-    async def _find(self, connection: AsyncConnection, key_id: str, tenant: str | None) -> KeyRecord:
+    def _find(self, connection: Connection, key_id: str, tenant: str | None) -> KeyRecord:
         """A key, held until the transaction's end."""
         row = None
         if len(key_id) == _VISIBLE_LEN and key_id.isascii() and key_id.isprintable():
             statement = select(_keys).where(_keys.c.key_id == key_id).with_for_update(key_share=True)
-            row = (await connection.execute(statement)).mappings().first()
+            row = connection.execute(statement).mappings().first()
         if row is None or (tenant is not None and row["tenant"] != tenant):
             raise NotFoundError(f"there is no key {key_id[:40]!r}", hint="A key is named by what it begins with.")
         return _to_record(row)

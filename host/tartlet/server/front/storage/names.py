@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import msgspec
-from sqlalchemy import delete, func, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, delete, func, select
 
 from tartlet.errors import ConfigError, ConflictError, NotFoundError, QuotaError
 from tartlet.server.front.storage import tables
@@ -59,21 +58,21 @@ class Names:
         """
         check_name(name)
 
-        async def work(connection: AsyncConnection) -> str | None:
-            await lock_tenant(connection, tenant)
-            await require_inferlet(connection, tenant, digest)
+        def work(connection: Connection) -> str | None:
+            lock_tenant(connection, tenant)
+            require_inferlet(connection, tenant, digest)
             mine = _names.c.tenant == tenant
-            old = await connection.scalar(select(_names.c.digest).where(mine, _names.c.name == name))
+            old = connection.scalar(select(_names.c.digest).where(mine, _names.c.name == name))
             if old is not None and old != digest and not replace:
                 raise ConflictError(f"the name {name!r} stands for {old[:LEAST_PREFIX_LEN]} already")
             if old is None and most is not None:
-                has = await connection.scalar(select(func.count()).where(mine)) or 0
+                has = connection.scalar(select(func.count()).where(mine)) or 0
                 if has >= most:
                     raise QuotaError("quota", limit="names", used=has + 1, allowed=most)
             changed = {"digest": digest, "tagged_ms": self._database.now_ms()}
             values = {"tenant": tenant, "name": name, "base": name.partition("@")[0], **changed}
             insert = self._database.insert(_names).values(values)
-            await connection.execute(insert.on_conflict_do_update(index_elements=["tenant", "name"], set_=changed))
+            connection.execute(insert.on_conflict_do_update(index_elements=["tenant", "name"], set_=changed))
             return None if old is None else str(old)
 
         return await self._database.write(work)
@@ -81,13 +80,13 @@ class Names:
     async def untag(self, tenant: str, name: str) -> str:
         """Let a name stand for nothing, and return what it stood for. Raises NotFoundError."""
 
-        async def work(connection: AsyncConnection) -> str:
-            await lock_tenant(connection, tenant)
+        def work(connection: Connection) -> str:
+            lock_tenant(connection, tenant)
             found = None
             if _NAME.fullmatch(name):
                 mine = (_names.c.tenant == tenant, _names.c.name == name)
-                found = await connection.scalar(select(_names.c.digest).where(*mine))
-                await connection.execute(delete(_names).where(*mine))
+                found = connection.scalar(select(_names.c.digest).where(*mine))
+                connection.execute(delete(_names).where(*mine))
             if found is None:
                 raise NotFoundError(f"there is no name {name[:200]!r}")
             return str(found)
@@ -100,8 +99,7 @@ class Names:
         statement = select(*columns).where(_names.c.tenant == tenant)
         if base is not None:
             statement = statement.where(_names.c.base == base)
-        async with self._database.reading() as connection:
-            records = [NameRecord(*row) for row in await connection.execute(statement)]
+        records = [NameRecord(**row) for row in await self._database.rows(statement)]
         return sorted(records, key=lambda record: (record.name.partition("@")[0], version_key(record.name)))
 
     async def resolve(self, tenant: str, ref: str) -> str:
@@ -116,13 +114,16 @@ class Names:
             NotFoundError: The tenant has none such.
             ConflictError: Several digests begin so.
         """
-        async with self._database.reading() as connection:
+
+        def work(connection: Connection) -> str:
             if _DIGITS.fullmatch(ref.lower()):
-                return await _by_digits(connection, tenant, ref.lower())
-            found = await _by_name(connection, tenant, ref) if _NAME.fullmatch(ref) else None
-        if found is None:
-            raise NotFoundError(f"there is no inferlet {ref[:200]!r}")
-        return found
+                return _by_digits(connection, tenant, ref.lower())
+            found = _by_name(connection, tenant, ref) if _NAME.fullmatch(ref) else None
+            if found is None:
+                raise NotFoundError(f"there is no inferlet {ref[:200]!r}")
+            return found
+
+        return await self._database.read(work)
 
 
 def check_name(name: str) -> None:
@@ -135,21 +136,21 @@ def check_name(name: str) -> None:
         )
 
 
-async def require_inferlet(connection: AsyncConnection, tenant: str, digest: str) -> None:
+def require_inferlet(connection: Connection, tenant: str, digest: str) -> None:
     """Raise NotFoundError if the tenant has no such inferlet."""
     found = None
     if len(digest) == DIGEST_LEN and _DIGITS.fullmatch(digest):
         mine = (_inferlets.c.tenant == tenant, _inferlets.c.digest == digest)
-        found = await connection.scalar(select(_inferlets.c.digest).where(*mine))
+        found = connection.scalar(select(_inferlets.c.digest).where(*mine))
     if found is None:
         raise NotFoundError(f"there is no inferlet {digest[:DIGEST_LEN]!r}")
 
 
-async def _by_digits(connection: AsyncConnection, tenant: str, digits: str) -> str:
+def _by_digits(connection: Connection, tenant: str, digits: str) -> str:
     column = _inferlets.c.digest
     statement = select(column).where(_inferlets.c.tenant == tenant)
     statement = statement.where(column >= digits, column < digits + "g").limit(2)  # "g" comes after every digit
-    found = (await connection.scalars(statement)).all()
+    found = connection.scalars(statement).all()
     if not found:
         raise NotFoundError(f"there is no inferlet {digits!r}")
     if len(found) > 1:
@@ -157,10 +158,10 @@ async def _by_digits(connection: AsyncConnection, tenant: str, digits: str) -> s
     return str(found[0])
 
 
-async def _by_name(connection: AsyncConnection, tenant: str, name: str) -> str | None:
+def _by_name(connection: Connection, tenant: str, name: str) -> str | None:
     column = _names.c.name if "@" in name else _names.c.base
     statement = select(_names.c.name, _names.c.digest).where(_names.c.tenant == tenant, column == name)
-    rows = (await connection.execute(statement)).all()
+    rows = connection.execute(statement).all()
     exact = next((row.digest for row in rows if row.name == name), None)
     if exact is not None or not rows:
         return exact

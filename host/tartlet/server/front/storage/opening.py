@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from tartlet import paths
-from tartlet.server.front.storage.database import Clock, Database, open_engine
+from tartlet.server.front.storage.database import Clock, Database
 from tartlet.server.front.storage.idempotency import Idempotency
 from tartlet.server.front.storage.inferlets import Inferlets
 from tartlet.server.front.storage.keys import Keys
@@ -46,7 +46,7 @@ async def open_storage(
         ConfigError: There cannot be a database of that URL, or a newer Tartlet has written it.
         UnavailableError: The database does not answer, is locked, or has no space left.
     """
-    database = Database(open_engine(url or default_url()), clock)
+    database = Database(url or default_url(), clock)
     try:
         await make_ready(database, migrations)
         storage = Storage(database)

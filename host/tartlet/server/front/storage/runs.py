@@ -6,9 +6,8 @@ import re
 from typing import Literal
 
 import msgspec
-from sqlalchemy import delete, select, tuple_, update
+from sqlalchemy import Connection, delete, select, tuple_, update
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tartlet.errors import NotFoundError
 from tartlet.events import RunUsage
@@ -78,13 +77,13 @@ class Runs:
         values: dict[str, object] = {"run_id": run_id, "tenant": tenant, "digest": digest, "name": name, "note": ""}
         values |= {"state": "running", "started_ms": self._database.now_ms()}
 
-        async def work(connection: AsyncConnection) -> str:
-            await lock_tenant(connection, tenant)
+        def work(connection: Connection) -> str:
+            lock_tenant(connection, tenant)
             if claim is not None:
-                earlier = await claim_key(self._database, connection, tenant, claim, run_id)
+                earlier = claim_key(self._database, connection, tenant, claim, run_id)
                 if earlier is not None:
                     return earlier
-            await connection.execute(self._database.insert(_runs).values(values))
+            connection.execute(self._database.insert(_runs).values(values))
             return run_id
 
         return await self._database.write(work)
@@ -110,8 +109,8 @@ class Runs:
         if result_json is not None:
             values |= _kept_result(result_json)
 
-        async def work(connection: AsyncConnection) -> bool:
-            return await self._end(connection, run_id, values, usage)
+        def work(connection: Connection) -> bool:
+            return self._end(connection, run_id, values, usage)
 
         return await self._database.write(work)
 
@@ -126,24 +125,21 @@ class Runs:
             "failure": msgspec.json.encode(failure).decode(),
         }
 
-        async def work(connection: AsyncConnection) -> int:
-            run_ids = (await connection.scalars(select(_runs.c.run_id).where(_runs.c.state == "running"))).all()
+        def work(connection: Connection) -> int:
+            run_ids = connection.scalars(select(_runs.c.run_id).where(_runs.c.state == "running")).all()
             for run_id in run_ids:
-                await self._end(connection, run_id, values, RunUsage())
+                self._end(connection, run_id, values, RunUsage())
             return len(run_ids)
 
         return await self._database.write(work)
 
     async def get(self, tenant: str, run_id: str) -> RunRecord:
         """One run. Raises NotFoundError."""
-        row = None
-        if _RUN_ID.fullmatch(run_id):
-            statement = select(_runs).where(_runs.c.tenant == tenant, _runs.c.run_id == run_id)
-            async with self._database.reading() as connection:
-                row = (await connection.execute(statement)).mappings().first()
-        if row is None:
+        statement = select(_runs).where(_runs.c.tenant == tenant, _runs.c.run_id == run_id)
+        rows = await self._database.rows(statement) if _RUN_ID.fullmatch(run_id) else []
+        if not rows:
             raise NotFoundError(f"there is no run {run_id[:100]!r}")
-        return _to_record(row)
+        return _to_record(rows[0])
 
     async def list(
         self, tenant: str, *, state: State | None = None, limit: int = 100, after: RunRecord | None = None
@@ -156,26 +152,25 @@ class Runs:
         if after is not None:
             statement = statement.where(tuple_(*columns) < tuple_(after.started_ms, after.run_id))
         statement = statement.order_by(*(column.desc() for column in columns)).limit(limit)
-        async with self._database.reading() as connection:
-            return [_to_record(row) for row in (await connection.execute(statement)).mappings()]
+        return [_to_record(row) for row in await self._database.rows(statement)]
 
     async def forget(self, before_ms: int) -> int:
         """Delete runs that ended before that time; the ledger stays. Returns how many."""
         statement = delete(_runs).where(_runs.c.state.in_(END_STATES), _runs.c.ended_ms < before_ms)
 
-        async def work(connection: AsyncConnection) -> int:
-            return (await connection.execute(statement)).rowcount
+        def work(connection: Connection) -> int:
+            return connection.execute(statement).rowcount
 
         return await self._database.write(work)
 
-    async def _end(self, connection: AsyncConnection, run_id: str, values: dict[str, object], used: RunUsage) -> bool:
+    def _end(self, connection: Connection, run_id: str, values: dict[str, object], used: RunUsage) -> bool:
         going_on = (_runs.c.run_id == run_id, _runs.c.state == "running")
         statement = update(_runs).where(*going_on).values(values).returning(_runs.c.tenant, _runs.c.ended_ms)
-        ended = (await connection.execute(statement)).first()
+        ended = connection.execute(statement).first()
         if ended is None:
             return False
         has_failed = values["state"] != "succeeded"
-        await add_usage(self._database, connection, ended.tenant, ended.ended_ms, used, has_failed=has_failed)
+        add_usage(self._database, connection, ended.tenant, ended.ended_ms, used, has_failed=has_failed)
         return True
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, delete, select, update
 
 from tartlet.arguments import checked_weight
 from tartlet.errors import ConfigError, ConflictError, NotFoundError
@@ -54,9 +53,9 @@ class Tenants:
             raise ConfigError(f"a tenant's name has 1 to 63 of a-z, 0-9, '-' and '_', got {name[:80]!r}")
         record = TenantRecord(name, checked_weight(weight), dict(limits or {}), True, self._database.now_ms())
 
-        async def work(connection: AsyncConnection) -> None:
+        def work(connection: Connection) -> None:
             insert = self._database.insert(_tenants).values(_to_row(record)).on_conflict_do_nothing()
-            if (await connection.execute(insert)).rowcount != 1:
+            if connection.execute(insert).rowcount != 1:
                 raise ConflictError(
                     f"there is, or has been, a tenant {name!r}",
                     hint="Names are not given out again: what a tenant has used and saved is known by its name.",
@@ -73,14 +72,12 @@ class Tenants:
 
     async def get(self, name: str) -> TenantRecord:
         """One tenant. Raises NotFoundError."""
-        async with self._database.reading() as connection:
-            return await _find(connection, name, is_locked=False)
+        return await self._database.read(lambda connection: _find(connection, name, is_locked=False))
 
     async def list(self) -> list[TenantRecord]:
         """All tenants, by name."""
         statement = select(_tenants).where(_tenants.c.deleted_ms.is_(None)).order_by(_tenants.c.name)
-        async with self._database.reading() as connection:
-            return [to_tenant(row) for row in (await connection.execute(statement)).mappings()]
+        return [to_tenant(row) for row in await self._database.rows(statement)]
 
     async def change(
         self,
@@ -96,8 +93,8 @@ class Tenants:
         Raises: NotFoundError, ConfigError.
         """
 
-        async def work(connection: AsyncConnection) -> TenantRecord:
-            old = await _find(connection, name, is_locked=True)
+        def work(connection: Connection) -> TenantRecord:
+            old = _find(connection, name, is_locked=True)
             merged = {key: value for key, value in (old.limits | dict(limits or {})).items() if key not in reset}
             new = TenantRecord(
                 name,
@@ -106,7 +103,7 @@ class Tenants:
                 old.is_enabled if is_enabled is None else is_enabled,
                 old.created_ms,
             )
-            await connection.execute(update(_tenants).where(_tenants.c.name == name).values(_to_row(new)))
+            connection.execute(update(_tenants).where(_tenants.c.name == name).values(_to_row(new)))
             return new
 
         return await self._database.write(work)
@@ -119,19 +116,19 @@ class Tenants:
         if name == DEFAULT_TENANT:
             raise ConflictError(f"the tenant {name!r} is built in", hint="Disable it instead.")
 
-        async def work(connection: AsyncConnection) -> None:
-            await lock_tenant(connection, name)
+        def work(connection: Connection) -> None:
+            lock_tenant(connection, name)
             for table in (tables.keys, tables.names, tables.inferlets, tables.idempotency):
-                await connection.execute(delete(table).where(table.c.tenant == name))
+                connection.execute(delete(table).where(table.c.tenant == name))
             values = {"deleted_ms": self._database.now_ms(), "is_enabled": False, "limits": "{}"}
-            await connection.execute(update(_tenants).where(_tenants.c.name == name).values(values))
+            connection.execute(update(_tenants).where(_tenants.c.name == name).values(values))
 
         await self._database.write(work)
 
 
-async def lock_tenant(connection: AsyncConnection, name: str) -> TenantRecord:
+def lock_tenant(connection: Connection, name: str) -> TenantRecord:
     """Hold a tenant until the transaction's end, so that what is counted of it stays so. Raises NotFoundError."""
-    return await _find(connection, name, is_locked=True)
+    return _find(connection, name, is_locked=True)
 
 
 def to_tenant(row: Mapping[Any, Any]) -> TenantRecord:
@@ -140,13 +137,13 @@ def to_tenant(row: Mapping[Any, Any]) -> TenantRecord:
     return TenantRecord(row["name"], row["weight"], limits, row["is_enabled"], row["created_ms"])
 
 
-async def _find(connection: AsyncConnection, name: str, *, is_locked: bool) -> TenantRecord:
+def _find(connection: Connection, name: str, *, is_locked: bool) -> TenantRecord:
     row = None
     if _NAME.fullmatch(name):
         statement = select(_tenants).where(_tenants.c.name == name, _tenants.c.deleted_ms.is_(None))
         if is_locked:
             statement = statement.with_for_update(key_share=True)
-        row = (await connection.execute(statement)).mappings().first()
+        row = connection.execute(statement).mappings().first()
     if row is None:
         raise NotFoundError(f"there is no tenant {name[:80]!r}")
     return to_tenant(row)

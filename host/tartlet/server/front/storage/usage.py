@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import msgspec
-from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, select
 
 from tartlet.events import RunUsage
 from tartlet.server.front.storage import tables
@@ -45,12 +44,11 @@ class Usage:
         statement = select(_usage).where(_usage.c.day >= first).order_by(_usage.c.day.desc(), _usage.c.tenant)
         if tenant is not None:
             statement = statement.where(_usage.c.tenant == tenant)
-        async with self._database.reading() as connection:
-            return [UsageRecord(*row) for row in await connection.execute(statement)]
+        return [UsageRecord(**row) for row in await self._database.rows(statement)]
 
 
-async def add_usage(
-    database: Database, connection: AsyncConnection, tenant: str, ended_ms: int, used: RunUsage, *, has_failed: bool
+def add_usage(
+    database: Database, connection: Connection, tenant: str, ended_ms: int, used: RunUsage, *, has_failed: bool
 ) -> None:
     """Add a run to the ledger, in the transaction that writes its end."""
     entry = UsageRecord(
@@ -67,7 +65,7 @@ async def add_usage(
     )
     insert = database.insert(_usage).values(msgspec.structs.asdict(entry))
     sums = {column.name: column + insert.excluded[column.name] for column in _usage.c if not column.primary_key}
-    await connection.execute(insert.on_conflict_do_update(index_elements=["tenant", "day"], set_=sums))
+    connection.execute(insert.on_conflict_do_update(index_elements=["tenant", "day"], set_=sums))
 
 
 def day_of(time_ms: int) -> str:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from tartlet.errors import UnavailableError
 from tartlet.events import RunUsage
@@ -115,30 +115,27 @@ async def test_a_key_is_accepted_though_its_use_cannot_be_noted(
 
 async def test_a_full_disk_fails_that_request(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing of it is done, what is there can be read, and writing goes on when there is space again."""
-    url = str(tmp_path / "db")
-    opened = database.Database(database.open_engine(url))
+    opened = database.Database(str(tmp_path / "db"))
     await opened.write(lambda connection: connection.execute(text("CREATE TABLE t (x TEXT)")))
-    async with opened.reading() as connection:
-        pages = await connection.scalar(text("PRAGMA page_count"))
+    pages = await opened.read(lambda connection: connection.scalar(text("PRAGMA page_count")))
 
-    async def fill(_: object = None) -> None:
-        async def work(connection: object) -> None:
-            await connection.execute(text(f"PRAGMA max_page_count = {limit}"))  # type: ignore[attr-defined]
+    async def fill(most_pages: int) -> None:
+        def work(connection: Connection) -> None:
+            connection.execute(text(f"PRAGMA max_page_count = {most_pages}"))
             for _ in range(50):
-                await connection.execute(text("INSERT INTO t VALUES (:x)"), {"x": "x" * 4000})  # type: ignore[attr-defined]
+                connection.execute(text("INSERT INTO t VALUES (:x)"), {"x": "x" * 4000})
 
         await opened.write(work)
 
-    limit = pages + 10
+    async def count() -> object:
+        return await opened.read(lambda connection: connection.scalar(text("SELECT count(*) FROM t")))
+
     for _ in range(3):
         with pytest.raises(UnavailableError, match="no space left"):
-            await fill()
-    async with opened.reading() as connection:
-        assert await connection.scalar(text("SELECT count(*) FROM t")) == 0
-    limit = pages + 1000
-    await fill()
-    async with opened.reading() as connection:
-        assert await connection.scalar(text("SELECT count(*) FROM t")) == 50
+            await fill(pages + 10)
+    assert await count() == 0
+    await fill(pages + 1000)
+    assert await count() == 50
     await opened.close()
     assert "database or disk is full" in caplog.text
 

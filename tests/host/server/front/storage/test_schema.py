@@ -3,33 +3,31 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, text
 
 from tartlet.errors import ConfigError
 from tartlet.server.front.storage import Storage, open_storage
-from tartlet.server.front.storage.database import Database, open_engine
+from tartlet.server.front.storage.database import Database
 from tartlet.server.front.storage.schema import MIGRATIONS
 
 from .conftest import outcomes
 
 
-async def add_column(connection: AsyncConnection) -> None:
-    await connection.execute(text("ALTER TABLE tenants ADD COLUMN motto TEXT"))
+def add_column(connection: Connection) -> None:
+    connection.execute(text("ALTER TABLE tenants ADD COLUMN motto TEXT"))
 
 
-async def add_mottoes(connection: AsyncConnection) -> None:
-    await connection.execute(text("UPDATE tenants SET motto = 'hello from ' || name"))
+def add_mottoes(connection: Connection) -> None:
+    connection.execute(text("UPDATE tenants SET motto = 'hello from ' || name"))
 
 
-async def fail(connection: AsyncConnection) -> None:
+def fail(connection: Connection) -> None:
     raise ValueError("this migration is wrong")
 
 
 async def read(url: str, query: str) -> list[object]:
-    database = Database(open_engine(url))
-    async with database.reading() as connection:
-        rows = list((await connection.scalars(text(query))).all())
+    database = Database(url)
+    rows = await database.read(lambda connection: list(connection.scalars(text(query)).all()))
     await database.close()
     return rows
 
