@@ -9,44 +9,25 @@ from typing import Any
 from tartlet_engine import validation
 from tartlet_engine.accounts import RunAccount
 from tartlet_engine.api import (
-    AnswerStep,
     AppendTokens,
     CancelGeneration,
     CloseRun,
-    CombineConstraints,
     Command,
-    CompileConstraint,
-    ConstrainToMask,
     CreateContext,
-    DeleteSaved,
     Done,
     EngineError,
     ErrorCode,
-    EvictContext,
     Failed,
     Fence,
     FinishReason,
     FlushContext,
     ForkContext,
-    ForkMatcher,
-    ForkSteps,
-    Forward,
-    FreeConstraint,
     FreeContext,
-    FreeMask,
-    FreeMatcher,
     Generate,
-    ListSaved,
-    MakeMask,
     ModelInfo,
-    MoveMatcher,
-    OpenMatcher,
     OpenRun,
-    OpenSaved,
-    PublishPrefix,
-    SaveContext,
     TruncateContext,
-    UnpublishPrefix,
+    failed_id,
 )
 from tartlet_engine.command_error import CommandError
 from tartlet_engine.constraints.operations import ConstraintOperations
@@ -109,11 +90,11 @@ class CommandHandler:
         try:
             self._handlers[type(command)](command, arrived_ns)
         except CommandError as error:
-            self._demands.events.append(Failed(_failed_id(command), error.error))
+            self._demands.events.append(Failed(failed_id(command), error.error))
         except Exception as error:
             _log.exception("command=%s failed", type(command).__name__)
             message = f"{type(command).__name__} failed: {type(error).__name__}: {error}"
-            self._demands.events.append(Failed(_failed_id(command), EngineError(ErrorCode.INTERNAL, message)))
+            self._demands.events.append(Failed(failed_id(command), EngineError(ErrorCode.INTERNAL, message)))
 
     def _open_run(self, command: OpenRun, arrived_ns: int) -> None:
         if command.run_id in self.accounts:
@@ -218,34 +199,3 @@ class CommandHandler:
             message = f"a context of {tokens:,} tokens needs {needed:,} pages; {whose} {have:,}"
             hint = "Use a shorter context, or a larger KV cache (kv_pages) or page limit of the run."
             raise CommandError(ErrorCode.KV_EXHAUSTED, message, hint)
-
-
-def _failed_id(command: Command) -> int:
-    """The id by which the command's sender knows what failed."""
-    match command:
-        case Generate():
-            return command.generation_id
-        case Fence() | FlushContext() | EvictContext() | SaveContext() | OpenSaved() | ListSaved() | DeleteSaved():
-            return command.operation_id
-        case Forward():
-            return command.operation_id
-        case ForkContext():
-            return command.child_id
-        case ForkSteps():
-            return command.child_generation_id
-        case CompileConstraint() | CombineConstraints() | ConstrainToMask() | FreeConstraint():
-            return command.constraint_id
-        case MakeMask() | FreeMask():
-            return command.mask_id
-        case OpenMatcher() | MoveMatcher() | FreeMatcher():
-            return command.matcher_id
-        case ForkMatcher():
-            return command.child_id
-        case OpenRun() | CloseRun():
-            return command.run_id
-        case PublishPrefix() | UnpublishPrefix():
-            return command.prefix_id
-        case CancelGeneration() | AnswerStep():
-            return command.generation_id
-        case _:
-            return command.context_id

@@ -12,7 +12,7 @@ from pathlib import Path
 from tartlet import models, paths
 from tartlet.errors import ConfigError, ModelError
 from tartlet.progress import Progress, silent
-from tartlet_engine.api import EngineClient, EngineConfig, SavedContext
+from tartlet_engine.api import EngineClient, EngineConfig, ModelText, SavedContext
 
 
 def start_engine(
@@ -28,6 +28,7 @@ def start_engine(
     saved_bytes: int = 1 << 30,
     adapters: Mapping[str, Path] | None = None,
     adapter_bytes: int = 1 << 30,
+    folder: Path | None = None,
     progress: Progress = silent,
 ) -> EngineClient:
     """Load a model, fetching it if it is not there, and start an engine with it on a thread of its own.
@@ -44,13 +45,15 @@ def start_engine(
         saved_bytes: what those of one tenant may take.
         adapters: folders of LoRA adapters in the format of PEFT, by name.
         adapter_bytes: memory that they may take together.
+        folder: where the model lies, if that is known; then it is not looked for by its name.
         progress: hears of fetching, converting and loading.
 
     Raises:
         ConfigError: an argument is out of its range.
         ModelError: the model cannot be found, fetched, converted or loaded.
     """
-    folder = models.pull(model, progress)
+    if folder is None:
+        folder = models.pull(model, progress)
     config = EngineConfig(
         model_name=model,
         model_path=str(folder),
@@ -81,6 +84,23 @@ def start_engine(
         raise ModelError(f"cannot load {model}: {error}", hint=hint, code="load_failed") from error
     progress(task, 1, 1)
     return client
+
+
+def model_text(folder: str | Path) -> ModelText:
+    """Load the text side of the model in a folder: its tokenizer and chat template. Loads no torch.
+
+    Raises:
+        ModelError: its files cannot be read.
+
+    Cost: 0.1 to 0.4 s.
+    """
+    from tartlet_engine.tokenizer import ModelTokenizer
+
+    try:
+        return ModelTokenizer(folder)
+    except Exception as error:  # the files come from elsewhere, and each of their readers fails in its own ways
+        message = f"the tokenizer in {folder} cannot be loaded: {type(error).__name__}: {error}"
+        raise ModelError(message, code="load_failed") from error
 
 
 def list_saved(tenant: str, folder: Path | None = None) -> list[SavedContext]:

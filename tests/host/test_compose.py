@@ -82,3 +82,14 @@ def test_adapters_reach_the_engine(tiny_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="the adapter 'other' cannot be used") as caught:
         compose.start_engine(str(tiny_folder), threads=1, kv_pages=8, adapters={"other": tmp_path})
     assert caught.value.code == "load_failed"
+
+
+def test_a_damaged_tokenizer_is_a_model_error(tmp_path: Path) -> None:
+    """So is one that is not there."""
+    with pytest.raises(ModelError, match=r"no tokenizer\.json"):
+        compose.model_text(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(ModelError, match="cannot be loaded") as caught:
+        compose.model_text(tmp_path)
+
+    assert caught.value.code == "load_failed"

@@ -26,6 +26,7 @@ from tartlet_engine.api.commands import (
     SaveContext,
     TruncateContext,
     UnpublishPrefix,
+    failed_id,
 )
 from tartlet_engine.api.constraint_commands import (
     CombineConstraints,
@@ -152,4 +153,5 @@ __all__ = [
     "TruncateContext",
     "UnpublishPrefix",
     "Usage",
+    "failed_id",
 ]

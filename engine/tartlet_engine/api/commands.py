@@ -11,8 +11,20 @@ from __future__ import annotations
 
 import msgspec
 
-from tartlet_engine.api.constraint_commands import ConstraintCommand
-from tartlet_engine.api.forward_messages import ForwardCommand
+from tartlet_engine.api.constraint_commands import (
+    CombineConstraints,
+    CompileConstraint,
+    ConstraintCommand,
+    ConstrainToMask,
+    ForkMatcher,
+    FreeConstraint,
+    FreeMask,
+    FreeMatcher,
+    MakeMask,
+    MoveMatcher,
+    OpenMatcher,
+)
+from tartlet_engine.api.forward_messages import Forward, ForwardCommand
 from tartlet_engine.api.values import Sampling, Speculation, StepAnswer, Stop
 
 
@@ -227,3 +239,34 @@ Command = (
     | PublishPrefix
     | UnpublishPrefix
 )
+
+
+def failed_id(command: Command) -> int:
+    """The id that a `Failed` has if the command cannot be carried out."""
+    match command:
+        case Generate():
+            return command.generation_id
+        case Fence() | FlushContext() | EvictContext() | SaveContext() | OpenSaved() | ListSaved() | DeleteSaved():
+            return command.operation_id
+        case Forward():
+            return command.operation_id
+        case ForkContext():
+            return command.child_id
+        case ForkSteps():
+            return command.child_generation_id
+        case CompileConstraint() | CombineConstraints() | ConstrainToMask() | FreeConstraint():
+            return command.constraint_id
+        case MakeMask() | FreeMask():
+            return command.mask_id
+        case OpenMatcher() | MoveMatcher() | FreeMatcher():
+            return command.matcher_id
+        case ForkMatcher():
+            return command.child_id
+        case OpenRun() | CloseRun():
+            return command.run_id
+        case PublishPrefix() | UnpublishPrefix():
+            return command.prefix_id
+        case CancelGeneration() | AnswerStep():
+            return command.generation_id
+        case _:
+            return command.context_id

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tartlet.errors import EngineStoppedError
+from tartlet.server.engine.probe import EngineProbe
+from tartlet.server.wire.socket_folder import SocketFolder
+from tests.host.server.engine.conftest import Served, StartEngine
+
+
+async def connected(path: object) -> EngineProbe:
+    """A probe, as soon as the engine is there."""
+    while True:
+        try:
+            return await EngineProbe.connect(path)  # type: ignore[arg-type]
+        except EngineStoppedError:
+            await asyncio.sleep(0.02)
+
+
+async def test_it_tells_of_the_engine(served: Served) -> None:
+    """Its models, its counters, and that it goes on; several questions at once."""
+    probe = await EngineProbe.connect(served.path)
+    stats, *_ = await asyncio.gather(probe.stats(), probe.ping(), probe.ping())
+
+    assert [info.name for info in probe.models] == ["fake"]
+    assert stats.pages_total == 4096
+    await probe.close()
+    await probe.close()
+
+
+async def test_no_engine_is_a_typed_error(socket_folder: SocketFolder) -> None:
+    """Nobody listens yet."""
+    with pytest.raises(EngineStoppedError, match="there is no engine"):
+        await EngineProbe.connect(socket_folder.socket_path("nobody"))
+
+
+async def test_an_engine_that_hangs_does_not_answer(start_process: StartEngine) -> None:
+    """How long to wait, the caller says; a question that was given up does no harm when it is answered at last."""
+    process = start_process()
+    probe = await connected(process.path)
+    os.kill(process.process.pid, signal.SIGSTOP)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await probe.ping()
+    os.kill(process.process.pid, signal.SIGCONT)
+
+    await probe.ping()
+    await probe.close()
+
+
+async def test_the_end_of_the_engine_is_heard_at_once(start_process: StartEngine) -> None:
+    """By who waits for it, by who has asked, and by who asks later."""
+    process = start_process()
+    probe = await connected(process.path)
+    os.kill(process.process.pid, signal.SIGSTOP)
+    asked = asyncio.create_task(probe.stats())
+    lost = asyncio.create_task(probe.wait_lost())
+    await asyncio.sleep(0)
+    process.process.kill()
+
+    await lost
+    with pytest.raises(EngineStoppedError, match="lost"):
+        await asked
+    with pytest.raises(EngineStoppedError, match="lost"):
+        await probe.ping()
+    await probe.close()
+
+
+def test_the_front_can_import_it() -> None:
+    """It loads neither Wasmtime nor the model's side."""
+    code = "import sys, tartlet.server.engine.probe; print(sorted({'wasmtime', 'torch', 'numpy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
