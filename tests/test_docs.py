@@ -156,6 +156,28 @@ def test_every_limit_is_documented() -> None:
         assert f"`{field.name}`" in text
 
 
+def test_every_limit_of_a_tenant_is_documented() -> None:
+    """With its default, and of a run's limits the ceiling."""
+    from dataclasses import asdict
+
+    from tartlet.server.front.limits import TenantLimits
+
+    def shown(value: int | None) -> str:
+        if value is None:
+            return "none"
+        if value % (1 << 20) == 0 and value:
+            return f"{value >> 20:,} MiB" if value < 1 << 30 else f"{value >> 30} GiB"
+        return f"{value:,}"
+
+    limits = TenantLimits()
+    section = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8").split("## On a server")[1]
+    for name, default in asdict(limits.defaults).items():
+        assert f"| `{name}` | {shown(default)} | {shown(getattr(limits.ceilings, name))} |" in section
+    for name in (name for name in TenantLimits.__slots__ if name not in ("ceilings", "defaults")):
+        value = "(none|the server's)" if getattr(limits, name) is None else shown(getattr(limits, name))
+        assert re.search(rf"\| `{name}` \|[^|]*\| {value} \|", section), name
+
+
 def test_every_command_is_documented() -> None:
     """With all of its options that have a long name."""
     import typer

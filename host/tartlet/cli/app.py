@@ -14,10 +14,13 @@ from tartlet.cli.build import build
 from tartlet.cli.check import check
 from tartlet.cli.doctor import doctor
 from tartlet.cli.errors import reporting
+from tartlet.cli.key import key_app
 from tartlet.cli.models import models_app
 from tartlet.cli.new import new
 from tartlet.cli.run import run
 from tartlet.cli.saved import saved_app
+from tartlet.cli.tenant import tenant_app
+from tartlet.cli.usage import usage
 
 app = typer.Typer(
     name="tartlet",
@@ -32,6 +35,9 @@ for command in (run, build, check, new):
     app.command()(reporting(command))
 app.add_typer(models_app, name="models")
 app.add_typer(saved_app, name="saved")
+app.add_typer(tenant_app, name="tenant")
+app.add_typer(key_app, name="key")
+app.command()(reporting(usage))
 app.command()(reporting(doctor))
 
 

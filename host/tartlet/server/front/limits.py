@@ -93,15 +93,25 @@ def parse_settings(texts: Sequence[str]) -> dict[str, int | None]:
     Raises: ConfigError.
     """
     settings: dict[str, int | None] = {}
-    known = setting_names()
     for text in texts:
         name, separator, value = text.partition("=")
-        name = f"max_{name}" if name not in known and f"max_{name}" in known else name
         number = value.replace("_", "").replace(",", "")
         if not separator or not (value == "none" or number.isdecimal()):
             raise ConfigError(f"{text!r} sets no limit", hint="For example: --limit kv_pages=4000, or tokens=none.")
-        settings[name] = None if value == "none" else int(number[:_MOST_SHOWN])
+        settings[_full_name(name)] = None if value == "none" else int(number[:_MOST_SHOWN])
     return checked_settings(settings)
+
+
+def setting_name(name: str) -> str:
+    """The name of a setting, which may be given without its `max_`. Raises ConfigError."""
+    return next(iter(checked_settings({_full_name(name): None})))
+
+
+def all_settings(limits: TenantLimits) -> dict[str, int | None]:
+    """What holds for a tenant, by the names of the settings."""
+    values = dict(asdict(limits.ceilings))
+    values |= {_default_name(name): value for name, value in asdict(limits.defaults).items()}
+    return {name: values[name] if name in values else getattr(limits, name) for name in setting_names()}
 
 
 def tenant_limits(*settings: Mapping[str, int | None]) -> TenantLimits:
@@ -145,6 +155,11 @@ def limits_of(tenant: TenantLimits, asked: Mapping[str, int | None]) -> dict[str
             )
         limits[name] = value
     return limits
+
+
+def _full_name(name: str) -> str:
+    known = setting_names()
+    return f"max_{name}" if name not in known and f"max_{name}" in known else name
 
 
 def _default_name(name: str) -> str:
