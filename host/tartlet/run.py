@@ -76,7 +76,7 @@ class Run:
             raise outcome.with_traceback(None)
         try:
             return json.loads(outcome)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise GuestError(f"the program's result is not JSON: {error}: {outcome[:200]!r}") from None
 
     def __aiter__(self) -> AsyncIterator[RunEvent]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from tartlet.errors import ProgramError
-from tartlet.events import RunEvent
+from tartlet.errors import GuestError, ProgramError
+from tartlet.events import RunEvent, RunUsage
 from tartlet.host import Host
 from tartlet.limits import Limits
 from tartlet.run import Run
@@ -36,13 +36,18 @@ class HostRun:
         """As in the request."""
         return self._run.id
 
+    @property
+    def usage(self) -> RunUsage:
+        """As `Run.usage`."""
+        return self._run.usage
+
     async def next_event(self) -> RunEvent | None:
         """As `Run.next_event`."""
         return await self._run.next_event()
 
     async def result_json(self) -> str:
         """As `Run.result`, but as JSON text."""
-        return json.dumps(await self._run.result(), ensure_ascii=False)
+        return _json_text(await self._run.result())
 
     def cancel(self) -> None:
         """As `Run.cancel`."""
@@ -126,6 +131,19 @@ class HostSandboxes:
         if ref.kind == "source":
             source = await asyncio.to_thread(_read_source, ref.path)
         return await self._host.load(source, name=ref.name)
+
+
+def _json_text(value: Any) -> str:
+    """JSON that every reader takes. Raises GuestError for numbers that JSON does not have."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise GuestError(f"the program's result is not JSON: {error}") from None
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only have as an escape
+        return json.dumps(value, allow_nan=False)
+    return text
 
 
 def _read_source(path: str) -> PythonSource:

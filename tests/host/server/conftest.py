@@ -1,17 +1,28 @@
-"""Stored programs, and sandboxes without a model."""
+"""Stored programs, sandboxes without a model, and a worker's service in this process."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tartlet.errors import EngineStoppedError, RunCancelledError
+from tartlet.host import Host
 from tartlet.server.front.in_process import open_in_process
+from tartlet.server.front.processes.worker_link import WorkerLink
+from tartlet.server.host_sandboxes import HostSandboxes
 from tartlet.server.requests import ProgramRef, SourceFile
 from tartlet.server.sandboxes import Sandboxes
+from tartlet.server.worker.connection import Connection
+from tartlet.server.worker.messages import MOST_BYTES, ToFront, ToWorker
+from tartlet.server.worker.service import WorkerService
 from tartlet.testing import FakeEngine
 
 StoreSource = Callable[[str], ProgramRef]
@@ -26,6 +37,13 @@ async def sandboxes() -> AsyncIterator[Sandboxes]:
         yield opened
     engine.check_integrity()
     engine.close()
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder whose path is short enough for sockets."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
@@ -49,3 +67,52 @@ def _store(data: bytes, kind: str, folder: Path) -> ProgramRef:
     path = folder / digest
     path.write_bytes(data)
     return ProgramRef(digest, str(path), "source" if kind == "source" else "component", "acme/program")
+
+
+class ServedLink(WorkerLink):
+    """A link to a service in this process, and the engines that the service can find, by their sockets."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.engines: dict[str, FakeEngine] = {}
+
+    async def attach(self, engine: int) -> FakeEngine:
+        """Give the service a new engine, and wait until it can run programs there."""
+        self.engines[str(engine)] = FakeEngine(token_delay_s=0.001)
+        self.use_engine(engine, Path(str(engine)))
+        async with asyncio.timeout(60):
+            while self.engine != engine:
+                await asyncio.sleep(0.001)
+        return self.engines[str(engine)]
+
+
+@pytest.fixture
+async def link() -> AsyncIterator[ServedLink]:
+    """A link to a service that has no engine yet. Closed, nothing is left in any engine."""
+    ours, theirs = socket.socketpair()
+    connection = await Connection.open(ours, ToFront, MOST_BYTES)
+    link = ServedLink(connection)
+
+    @asynccontextmanager
+    async def open_sandboxes(path: str) -> AsyncIterator[HostSandboxes]:
+        if path not in link.engines:
+            raise EngineStoppedError("nobody listens there")
+        async with Host(engine=link.engines[path], spares=0) as host:
+            yield HostSandboxes(host)
+
+    async def serve() -> None:
+        connection = await Connection.open(theirs, ToWorker, MOST_BYTES)
+        service = WorkerService(connection, open_sandboxes)
+        serving = asyncio.create_task(service.serve())
+        await connection.serve(service.handle)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+    tasks = [asyncio.create_task(connection.serve(link.handle)), asyncio.create_task(serve())]
+    yield link
+    connection.close()
+    await asyncio.wait_for(asyncio.gather(*tasks), 60)
+    link.lose(RunCancelledError("the test is over"))
+    for engine in link.engines.values():
+        engine.check_integrity()
+        engine.close()

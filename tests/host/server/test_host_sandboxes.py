@@ -2,16 +2,42 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tartlet.errors import GuestError, LimitExceededError, ProgramError, RunCancelledError
 from tartlet.events import Output, RunUsage
+from tartlet.server.front.in_process import open_in_process
+from tartlet.server.front.processes.opening import open_processes
 from tartlet.server.requests import Control, ProgramRef, RunRequest
 from tartlet.server.sandboxes import RunHandle, Sandboxes
+from tartlet.testing import FakeEngine
 
-pytestmark = pytest.mark.runner
+pytestmark = [pytest.mark.runner, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["in process", "in processes"])
+async def sandboxes(request: pytest.FixtureRequest) -> AsyncIterator[Sandboxes]:
+    """What runs programs on an engine without a model: a host in this process, or two workers."""
+    if request.param == "in process":
+        engine = FakeEngine()
+        async with open_in_process(engine=engine, spares=0) as opened:
+            yield opened
+        engine.check_integrity()
+        engine.close()
+        return
+    async with open_processes(workers=2, spares=0, fake_engine=True) as pool:
+        async with asyncio.timeout(60):
+            while not pool.is_ready:
+                await asyncio.sleep(0.01)
+        yield pool
+        async with asyncio.timeout(60):  # it hears of a run's end when the run's reader does
+            while (stats := await pool.engine_stats()) is None or stats.runs or stats.pages_held:
+                await asyncio.sleep(0.01)
+
 
 HELLO = """
 from tartlet_sdk import inferlet
@@ -69,6 +95,21 @@ async def test_limits_cancel_and_failures_are_the_run_s(sandboxes: Sandboxes, st
     run = await sandboxes.start(_request(store_source(HELLO), {"nobody": 1}, run_id="run_3"))
     with pytest.raises(GuestError):
         await run.result_json()
+
+
+async def test_a_result_is_json_whatever_it_was(
+    sandboxes: Sandboxes, store_source: Any, store_component: Any, component: Any
+) -> None:
+    """Half of a surrogate pair stays an escape; what JSON does not have, or is too deep to read, is a failure."""
+    run = await sandboxes.start(_request(store_source(HELLO), {"name": "\u00e9"}))
+    assert await run.result_json() == '{"to": "\u00e9"}'
+    half = store_source(HELLO.replace('{"to": name}', "chr(0xD800)"))
+    assert await (await sandboxes.start(_request(half))).result_json() == r'"\ud800"'
+
+    for number, text in enumerate(("NaN", "[" * 20_000 + "]" * 20_000)):
+        run = await sandboxes.start(_request(store_component(component("", data=text)), run_id=f"run_{number}"))
+        with pytest.raises(GuestError, match="not JSON"):
+            await run.result_json()
 
 
 async def test_a_controller_runs_by_itself_or_is_asked_for(sandboxes: Sandboxes, store_source: Any) -> None:

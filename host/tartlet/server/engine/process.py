@@ -18,6 +18,7 @@ import msgspec
 
 from tartlet import compose, models
 from tartlet.errors import ConfigError, TartletError
+from tartlet.server.child_process import keep_private
 from tartlet.server.engine.engine_server import EngineServer
 from tartlet.server.engine.settings import EngineSettings, FakeSettings
 from tartlet_engine.api import EngineClient
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--parent", type=int, help="the process with which this one ends")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    keep_private()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # at a terminal it reaches the front, too, which says when to end
     signal.signal(signal.SIGTERM, _end)
     if options.parent is not None:

@@ -48,11 +48,11 @@ class Frames(Generic[Received]):
         _LENGTH.pack_into(frame, 0, num_bytes)
         return frame
 
-    def body_length(self, header: bytes | bytearray) -> int:
+    def body_length(self, header: bytes | bytearray | memoryview) -> int:
         """Read a frame's first four bytes. Raises WireError, `frame_too_large`."""
         return self._checked(_LENGTH.unpack(header)[0])
 
-    def unpack(self, body: bytes | bytearray) -> Received:
+    def unpack(self, body: bytes | bytearray | memoryview) -> Received:
         """Read the message. Raises WireError, `malformed`: it is none of those that are expected here."""
         try:
             return self._decoder.decode(body)

@@ -1,0 +1,84 @@
+"""What a child writes to its standard error, line by line into the log of the front."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+_LINE_CHARS = 1_000
+_LINES_OF_A_PERIOD = 200
+_PERIOD_S = 10.0
+_LAST_LINES = 5
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+class ChildLog(asyncio.Protocol):
+    """Logs lines with the child's name before them, each cut to a length, and so many in a time: the rest is counted.
+
+    A line that begins with the name of a level is of that level, as children's own logs are; others are warnings.
+
+    Args:
+        name: The child's.
+        now: Gives a time in seconds.
+    """
+
+    def __init__(self, name: str, now: Callable[[], float] = time.monotonic) -> None:
+        self._name = name
+        self._now = now
+        self._rest = bytearray()  # a line that is not complete
+        self._last: deque[str] = deque(maxlen=_LAST_LINES)
+        self._period_began = now()
+        self._num_in_period = 0
+        self._ended = asyncio.Event()
+
+    @property
+    def last_lines(self) -> str:
+        """What it wrote last, for those who ask why it ended."""
+        return "\n".join(self._last)
+
+    async def ended(self) -> None:
+        """Wait until nothing comes any more."""
+        await self._ended.wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Called by asyncio."""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._append(line)
+            self._log_line()
+        self._append(rest)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Called by asyncio."""
+        if self._rest:
+            self._log_line()
+        self._tell_left_out()
+        self._ended.set()
+
+    def _append(self, part: bytes) -> None:
+        self._rest += part[: 4 * _LINE_CHARS - len(self._rest)]
+
+    def _log_line(self) -> None:
+        text = self._rest.decode("utf-8", "replace")[:_LINE_CHARS]
+        self._rest.clear()
+        line = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+        self._last.append(line)
+        if self._now() - self._period_began >= _PERIOD_S:
+            self._tell_left_out()
+            self._period_began, self._num_in_period = self._now(), 0
+        self._num_in_period += 1
+        if self._num_in_period <= _LINES_OF_A_PERIOD:
+            level = line.partition(" ")[0]
+            number = logging.getLevelNamesMapping()[level] if level in _LEVELS else logging.WARNING
+            logger.log(number, "%s: %s", self._name, line)
+
+    def _tell_left_out(self) -> None:
+        num_left_out = self._num_in_period - _LINES_OF_A_PERIOD
+        if num_left_out > 0:
+            logger.warning("%s: %d more lines were left out", self._name, num_left_out)
+            self._num_in_period = 0

@@ -1,0 +1,132 @@
+"""The front's end of the connection to a worker: what the worker is asked for, and what it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from pathlib import Path
+
+from tartlet.errors import ConfigError, LimitExceededError, RunError, TartletError, UnavailableError, WireError
+from tartlet.runtime.channel import LoopWaker
+from tartlet.server.failures import to_error
+from tartlet.server.front.processes.remote_run import EventMessage, RemoteRun
+from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest
+from tartlet.server.worker.connection import Connection
+from tartlet.server.worker.messages import (
+    Attached,
+    Beat,
+    CallFailed,
+    Cancel,
+    Describe,
+    Described,
+    Ended,
+    Logged,
+    Printed,
+    Start,
+    ToFront,
+    UseEngine,
+    Written,
+)
+
+logger = logging.getLogger(__name__)
+
+
+class WorkerLink:
+    """The runs of one worker. `handle` is called with each of its messages; `lose` when there will be no more."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.engine: int | None = None
+        """The number of the engine on which it can run programs."""
+        self.has_spoken = False
+        """Set by whatever it says; who watches it clears it."""
+        self._connection = connection
+        self._waker = LoopWaker(asyncio.get_running_loop())
+        self._numbers = itertools.count(1)
+        self._runs: dict[int, RemoteRun] = {}
+        self._calls: dict[int, asyncio.Future[ProgramFacts]] = {}
+
+    @property
+    def num_runs(self) -> int:
+        """Those that have not ended."""
+        return len(self._runs)
+
+    def use_engine(self, engine: int, path: Path) -> None:
+        """Tell the worker of an engine."""
+        self._connection.send(UseEngine(engine, str(path)))
+
+    def start(self, request: RunRequest) -> RemoteRun:
+        """Start a run. Raises ConfigError if it is too large to be asked for."""
+        number = next(self._numbers)
+        run = RemoteRun(request, self._waker, lambda: self._connection.send(Cancel(number)))
+        try:
+            self._connection.send(Start(number, request))
+        except WireError as error:
+            raise ConfigError(f"the run cannot be asked for: {error.message}", hint="Give it less input.") from None
+        self._runs[number] = run
+        return run
+
+    async def describe(self, program: ProgramRef) -> ProgramFacts:
+        """Ask what a program is. Raises what the worker raises; `UnavailableError` if it dies meanwhile."""
+        number = next(self._numbers)
+        self._calls[number] = asyncio.get_running_loop().create_future()
+        self._connection.send(Describe(number, program))
+        try:
+            return await self._calls[number]
+        except asyncio.CancelledError:
+            self._connection.send(Cancel(number))
+            raise
+        finally:
+            self._calls.pop(number, None)
+
+    def lose(self, error: RunError) -> None:
+        """End everything: the worker is gone. Its runs end with that error."""
+        self.engine = None
+        runs, self._runs = self._runs, {}
+        for run in runs.values():
+            run.end(run.usage, error)
+        for call in self._calls.values():
+            if not call.done():
+                call.set_exception(UnavailableError("the process that loaded the program is gone", hint="Ask again."))
+
+    # ---- What the worker says ----
+
+    def handle(self, message: ToFront) -> None:
+        """Take in a message. Of runs and calls that are over, nothing is expected any more."""
+        self.has_spoken = True
+        match message:
+            case Printed(number) | Logged(number) | Written(number):
+                run = self._runs.get(number)
+                if run is not None:
+                    self._take_event(number, run, message)
+            case Ended(number, usage, outcome):
+                if (run := self._runs.pop(number, None)) is not None:
+                    run.end(usage, outcome if isinstance(outcome, str) else to_error(outcome))
+            case Beat(usages):
+                for number, usage in usages:
+                    if (run := self._runs.get(number)) is not None:
+                        run.usage = usage
+            case Described(number, facts):
+                self._answer(number, facts)
+            case CallFailed(number, failure):
+                self._answer(number, to_error(failure))
+            case Attached(engine):
+                self.engine = engine
+
+    def _take_event(self, number: int, run: RemoteRun, message: EventMessage) -> None:
+        try:
+            run.take(message)
+        except LimitExceededError as error:
+            logger.error("a worker sends more than a run may write: %s", error.message)
+            del self._runs[number]
+            run.end(run.usage, error)
+            self._connection.send(Cancel(number))
+
+    def _answer(self, number: int, answer: ProgramFacts | TartletError) -> None:
+        call = self._calls.get(number)
+        if call is None or call.done():
+            return
+        if isinstance(answer, TartletError):
+            call.set_exception(answer)
+        else:
+            call.set_result(answer)
