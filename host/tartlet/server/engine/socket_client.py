@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import threading
@@ -219,7 +220,8 @@ def connect_engine(path: Path) -> SocketClient:
     except WireError as error:
         raise EngineStoppedError(f"there is no engine at {path}: {error.message}") from None
     try:
-        connection.send(Hello())
+        with contextlib.suppress(WireError):  # who refuses may have hung up; why can be read
+            connection.send(Hello())
         welcome = connection.receive()
         if not isinstance(welcome, Welcome):
             reason = welcome.message if isinstance(welcome, Refused) else "it does not welcome anybody"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -101,6 +102,15 @@ class EngineProcess:
             else:
                 self._clients.callback(client.close)
                 return client
+
+    def hold(self) -> None:
+        """Hold it up: returns when none of its threads runs."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+
+    def go_on(self) -> None:
+        """Let it go on."""
+        os.kill(self.process.pid, signal.SIGCONT)
 
     def close(self) -> None:
         """End it all."""

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import subprocess
 import sys
 
@@ -44,11 +42,11 @@ async def test_an_engine_that_hangs_does_not_answer(start_process: StartEngine) 
     """How long to wait, the caller says; a question that was given up does no harm when it is answered at last."""
     process = start_process()
     probe = await connected(process.path)
-    os.kill(process.process.pid, signal.SIGSTOP)
+    process.hold()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
             await probe.ping()
-    os.kill(process.process.pid, signal.SIGCONT)
+    process.go_on()
 
     await probe.ping()
     await probe.close()
@@ -58,7 +56,7 @@ async def test_the_end_of_the_engine_is_heard_at_once(start_process: StartEngine
     """By who waits for it, by who has asked, and by who asks later."""
     process = start_process()
     probe = await connected(process.path)
-    os.kill(process.process.pid, signal.SIGSTOP)
+    process.hold()
     asked = asyncio.create_task(probe.stats())
     lost = asyncio.create_task(probe.wait_lost())
     await asyncio.sleep(0)

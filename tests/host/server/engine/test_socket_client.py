@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -158,18 +156,18 @@ def test_counters_do_not_wait_for_a_process_that_does_not_answer(
     """It is held up; what was known last is given."""
     process = start_process()
     client = process.connect()
-    os.kill(process.process.pid, signal.SIGSTOP)
+    process.hold()
     monkeypatch.setattr(socket_client, "STATS_SECONDS", 0.05)
     with pytest.raises(EngineStoppedError, match="does not answer"):
         client.stats()
-    os.kill(process.process.pid, signal.SIGCONT)
+    process.go_on()
     monkeypatch.setattr(socket_client, "STATS_SECONDS", 60)
     known = client.stats()
-    os.kill(process.process.pid, signal.SIGSTOP)
+    process.hold()
     monkeypatch.setattr(socket_client, "STATS_SECONDS", 0.05)
 
     assert client.stats() == known
-    os.kill(process.process.pid, signal.SIGCONT)
+    process.go_on()
 
 
 def test_submitting_does_not_wait_for_a_process_that_does_not_read(start_process: StartEngine) -> None:
@@ -177,13 +175,13 @@ def test_submitting_does_not_wait_for_a_process_that_does_not_read(start_process
     process = start_process(context_len=10**6, num_pages=10**5)
     client = process.connect()
     heard = Recorder(client)
-    os.kill(process.process.pid, signal.SIGSTOP)
+    process.hold()
     run_id, context_id, last_id = client.new_id(), client.new_id(), client.new_id()
     client.submit([OpenRun(run_id), CreateContext(context_id, run_id)], run_id)
     for _ in range(100):
         client.submit([AppendTokens(context_id, tuple(range(200)) * 40)], run_id)
     client.submit([Fence(last_id, run_id)], run_id)
-    os.kill(process.process.pid, signal.SIGCONT)
+    process.go_on()
 
     assert heard.wait_for(Done).operation_id == last_id
 
