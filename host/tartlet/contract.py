@@ -16,6 +16,8 @@ from tartlet.wasm.signatures import exported_signatures, imported_signatures
 from tartlet.wasm.wasm_engine import WasmEngine
 from tartlet.wit_parser import Function, Interface, Package, TypeUse, World, parse
 
+_MAX_NAME_CHARS = 100  # of a name that a component may have chosen
+
 
 @dataclass(slots=True)
 class Contract:
@@ -71,7 +73,8 @@ class Contract:
             package, _, interface = name.partition("@")[0].partition("/")
             if package == self.package and interface in self.interfaces:
                 _compare(interface, found, self.signatures(interface), must_have_all=False)
-        _compare(world, exported_signatures(wasm_engine, component), self.exports(world), must_have_all=True)
+        exports = self.exports(world)
+        _compare(world, exported_signatures(wasm_engine, component, exports), exports, must_have_all=True)
 
     def _signature(self, interface: Interface, function: Function) -> str:
         parameters = ", ".join(f"{name}: {self._text(interface, ty)}" for name, ty in function.parameters)
@@ -145,7 +148,7 @@ def _compare(where: str, found: Mapping[str, str], expected: Mapping[str, str], 
         in_component, in_contract = found.get(name), expected.get(name)
         if in_component != in_contract:
             raise InvalidComponentError(
-                f"{where}: the function {name} is not that of the contract\n"
+                f"{where}: the function {name[:_MAX_NAME_CHARS]} is not that of the contract\n"
                 f"  component: {in_component or '(not there)'}\n  contract:  {in_contract or '(not there)'}",
                 hint="Build the component again with an SDK of this host's version.",
                 code="wrong_world",

@@ -68,7 +68,8 @@ class InvalidComponentError(ProgramError):
     """The bytes are not a component that this host can run; `code` says which way.
 
     The codes: `not_a_component`, `truncated`, `wrong_world`, `unknown_import`, `missing_export`, `wrong_version`,
-    `component_too_large`, `compile_failed`.
+    `compile_failed`; for too much of something, those of `tartlet.component_limits.COUNTED`, such as
+    `too_many_functions`; of a server, `compile_limit` for what takes too much to compile.
     """
 
     code = "invalid_component"

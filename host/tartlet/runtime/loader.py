@@ -10,6 +10,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from tartlet import paths
+from tartlet.component_limits import EMBEDDED, refusal
 from tartlet.contract import contract
 from tartlet.errors import BuildError, ConfigError, InvalidComponentError, ProgramError, TartletError
 from tartlet.progress import Progress
@@ -18,6 +19,7 @@ from tartlet.runtime.code_cache import CodeCache
 from tartlet.runtime.program import Program
 from tartlet.runtime.supervisor import Supervisor
 from tartlet.wasm.compiler import Compiler
+from tartlet.wasm.component_counts import count_component
 from tartlet.wasm.fiber import FiberLimits
 from tartlet.wasm.host_function import Interfaces
 from tartlet.wasm.linker import LinkedComponent
@@ -96,6 +98,7 @@ class Loader:
 
     def _load_component(self, component: bytes, name: str) -> Program:
         digest = hashlib.sha256(component).hexdigest()
+        count_component(component, EMBEDDED)
         world = contract().world_of(component)
         linked = self._linked.get(digest)
         if linked is None:
@@ -161,6 +164,9 @@ def _existing_path(source: str | Path) -> Path:
 def _read_component(path: Path) -> bytes:
     """The bytes of a file. Raises InvalidComponentError at once if it is something else than WebAssembly."""
     try:
+        size = path.stat().st_size
+        if size > EMBEDDED.max_size_bytes:
+            raise refusal("size_bytes", size, EMBEDDED.max_size_bytes)
         component = path.read_bytes()
     except OSError as error:
         raise ProgramError(f"{path} cannot be read: {error.strerror}", code="not_readable") from error

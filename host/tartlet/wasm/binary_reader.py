@@ -35,6 +35,11 @@ class BinaryReader:
         """Whether everything has been read."""
         return self._at >= self._end
 
+    @property
+    def num_bytes_left(self) -> int:
+        """How many bytes have not been read."""
+        return self._end - self._at
+
     def byte(self) -> int:
         """Read one byte."""
         at = self._at
@@ -110,6 +115,8 @@ class BinaryReader:
                     shift += 7
                     if byte < 0x80:
                         break
+                    if shift == 7 * _MAX_U32_BYTES:
+                        raise MalformedError("a number of more than 32 bits")
             at += size
             sizes.append(size)
         if at > end or len(sizes) < count:

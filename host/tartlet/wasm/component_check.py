@@ -7,6 +7,8 @@ from collections.abc import Collection
 from tartlet.errors import InvalidComponentError
 from tartlet.wasm.component_reader import Extern, read_externs
 
+_MAX_NAMES, _MAX_NAME_CHARS, _MAX_DIGITS = 20, 100, 9
+
 _WASI_PACKAGES = ("cli", "clocks", "filesystem", "io", "random", "sockets")
 _WASI_VERSION = (0, 2)
 
@@ -50,7 +52,8 @@ def _check_import(extern: Extern, offered: Collection[str]) -> None:
         if other_interface == interface:
             if not _is_served_by(version, other_version):
                 raise InvalidComponentError(
-                    f"built for {package}@{version or '(no version)'}, this host offers {package}@{other_version}",
+                    f"built for {package}@{_shown(version) or '(no version)'}, "
+                    f"this host offers {package}@{other_version}",
                     hint="Build it again with an SDK of the host's version.",
                     code="wrong_version",
                 )
@@ -62,12 +65,14 @@ def _check_wasi_import(extern: Extern, package: str, version: str, offered: Coll
     if package.removeprefix("wasi:") not in _WASI_PACKAGES:
         raise _unknown_import(extern, offered)
     if _numbers(version)[:2] != _WASI_VERSION:
-        raise InvalidComponentError(f"built for {package}@{version}, this host offers 0.2", code="wrong_version")
+        raise InvalidComponentError(
+            f"built for {package}@{_shown(version)}, this host offers 0.2", code="wrong_version"
+        )
 
 
 def _unknown_import(extern: Extern, offered: Collection[str]) -> InvalidComponentError:
     return InvalidComponentError(
-        f"the component imports the {extern.kind} {extern.name}, which this host does not offer",
+        f"the component imports the {extern.kind} {_shown(extern.name)}, which this host does not offer",
         hint=f"Offered are: {', '.join(sorted(offered))}; and of WASI 0.2: {', '.join(_WASI_PACKAGES)}.",
         code="unknown_import",
     )
@@ -82,13 +87,16 @@ def _check_exports(exports: tuple[Extern, ...], required: Collection[str]) -> No
         world = _OTHER_WORLDS.get(extern.name.partition("@")[0])
         if world is not None:
             raise InvalidComponentError(
-                f"the component is {world} (it exports {extern.name}), not an inferlet",
+                f"the component is {world} (it exports {_shown(extern.name)}), not an inferlet",
                 hint=f"An inferlet exports the function {', '.join(missing)}.",
                 code="wrong_world",
             )
+    found = [f"the {extern.kind} {_shown(extern.name)}" for extern in exports[:_MAX_NAMES]]
+    if len(exports) > _MAX_NAMES:
+        found.append(f"{len(exports) - _MAX_NAMES:,} more")
     raise InvalidComponentError(
         f"the component does not export the function {', '.join(missing)}",
-        hint=f"It exports {', '.join(f'the {extern.kind} {extern.name}' for extern in exports) or 'nothing'}.",
+        hint=f"It exports {', '.join(found) or 'nothing'}.",
         code="missing_export",
     )
 
@@ -102,5 +110,12 @@ def _is_served_by(wanted: str, offered: str) -> bool:
 
 def _numbers(version: str) -> tuple[int, ...]:
     """Read `0.1.0` as numbers; anything else is no version that anyone offers."""
-    parts = version.split(".")
-    return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else (-1,)
+    parts = version.split(".", 3)
+    is_version = all(part.isdecimal() and len(part) <= _MAX_DIGITS for part in parts)
+    return tuple(int(part) for part in parts) if is_version else (-1,)
+
+
+def _shown(name: str) -> str:
+    """A name that a component may have chosen to do harm, for an error: short, and nothing in it but what is seen."""
+    short = name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}..."
+    return short if short.isprintable() else ascii(short)[1:-1]

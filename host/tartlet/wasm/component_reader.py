@@ -1,8 +1,7 @@
-"""Reads what a component imports and exports, and how big its code is, without compiling it.
+"""Reads what a component imports and exports, without compiling it.
 
 The binary format is that of the component model (design/mvp/Binary.md in its repository) and of WebAssembly. Sections
-that say nothing about this are skipped, not copied. Cost: under a millisecond for the imports and exports of 35 MB;
-counting its functions some 10 ms more.
+that say nothing about this are skipped, not copied. Cost: under a millisecond for a component of 35 MB.
 """
 
 from __future__ import annotations
@@ -15,13 +14,9 @@ from tartlet.wasm.binary_reader import BinaryReader, MalformedError, TruncatedEr
 _MAGIC = b"\0asm"
 _CORE_MODULE = b"\x01\0\0\0"
 _COMPONENT = b"\x0d\0\x01\0"
-_PREAMBLE_BYTES = 8
+PREAMBLE_BYTES = 8
 
-# Sections of a component, and of a core module.
-_NESTED_MODULE, _NESTED_COMPONENT, _IMPORT, _EXPORT = 1, 4, 10, 11
-_CODE = 10
-
-_MAX_DEPTH = 100  # of components inside components, as Wasmtime allows
+_IMPORT, _EXPORT = 10, 11  # sections of a component
 
 _KINDS = {0: "core module", 1: "function", 2: "value", 3: "type", 4: "component", 5: "interface"}
 _RESOURCE = "resource"
@@ -35,26 +30,6 @@ class Extern:
     kind: str  # a value of _KINDS, where instances are called interfaces; or a resource, for a type that is new
 
 
-@dataclass(frozen=True, slots=True)
-class CodeSize:
-    """How much code there is in all core modules of a component, which is what compiling costs."""
-
-    num_modules: int
-    num_functions: int
-    code_bytes: int
-    largest_function_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class ComponentSummary:
-    """What can be told of a component without compiling it."""
-
-    size_bytes: int
-    imports: tuple[Extern, ...]
-    exports: tuple[Extern, ...]
-    code: CodeSize
-
-
 def read_externs(data: bytes) -> tuple[tuple[Extern, ...], tuple[Extern, ...]]:
     """List the imports and the exports of a component.
 
@@ -63,34 +38,19 @@ def read_externs(data: bytes) -> tuple[tuple[Extern, ...], tuple[Extern, ...]]:
     imports: list[Extern] = []
     exports: list[Extern] = []
     try:
-        for section, reader in sections(BinaryReader(data, _component_start(data))):
+        for section, reader in sections(BinaryReader(data, component_start(data))):
             if section == _IMPORT:
-                imports += [_read_import(reader) for _ in range(reader.u32())]
+                imports += [read_import(reader) for _ in range(reader.u32())]
             elif section == _EXPORT:
                 exports += [_read_export(reader) for _ in range(reader.u32())]
     except TruncatedError as problem:
-        raise _truncated(data, problem) from problem
+        raise truncated_error(data, problem) from problem
     except MalformedError as problem:
-        raise InvalidComponentError(f"not a valid component: {problem}", code="not_a_component") from problem
+        raise malformed_error(problem) from problem
     return tuple(imports), tuple(exports)
 
 
-def describe(data: bytes) -> ComponentSummary:
-    """Summarise a component. Raises as `read_externs` does."""
-    imports, exports = read_externs(data)
-    sizes: list[list[int]] = []
-    try:
-        _measure(BinaryReader(data, _PREAMBLE_BYTES), sizes, 0)
-    except TruncatedError as problem:
-        raise _truncated(data, problem) from problem
-    except MalformedError as problem:
-        raise InvalidComponentError(f"not a valid component: {problem}", code="not_a_component") from problem
-    functions = [size for module in sizes for size in module]
-    code = CodeSize(len(sizes), len(functions), sum(functions), max(functions, default=0))
-    return ComponentSummary(len(data), imports, exports, code)
-
-
-def _component_start(data: bytes) -> int:
+def component_start(data: bytes) -> int:
     """Check the first eight bytes, and return where the sections begin."""
     if data[:4] != _MAGIC[: len(data)] or not data:
         raise InvalidComponentError(
@@ -98,9 +58,9 @@ def _component_start(data: bytes) -> int:
             hint="`tartlet build` makes one of a program's source.",
             code="not_a_component",
         )
-    if len(data) < _PREAMBLE_BYTES:
+    if len(data) < PREAMBLE_BYTES:
         raise InvalidComponentError(f"the component is cut off after {len(data)} bytes", code="truncated")
-    version = data[4:_PREAMBLE_BYTES]
+    version = data[4:PREAMBLE_BYTES]
     if version == _CORE_MODULE:
         raise InvalidComponentError(
             "this is a core WebAssembly module, not a component",
@@ -109,10 +69,16 @@ def _component_start(data: bytes) -> int:
         )
     if version != _COMPONENT:
         raise InvalidComponentError(f"unknown WebAssembly version {version.hex(' ')}", code="not_a_component")
-    return _PREAMBLE_BYTES
+    return PREAMBLE_BYTES
 
 
-def _truncated(data: bytes, problem: TruncatedError) -> InvalidComponentError:
+def malformed_error(problem: MalformedError) -> InvalidComponentError:
+    """The error for bytes that do not follow the format."""
+    return InvalidComponentError(f"not a valid component: {problem}", code="not_a_component")
+
+
+def truncated_error(data: bytes, problem: TruncatedError) -> InvalidComponentError:
+    """The error for bytes, or a part of them, that end too early."""
     return InvalidComponentError(
         f"the component is cut off: {problem}, but there are only {len(data):,} bytes",
         hint="Copy or build it again.",
@@ -128,7 +94,8 @@ def _read_name(reader: BinaryReader) -> str:
     return reader.name()
 
 
-def _read_import(reader: BinaryReader) -> Extern:
+def read_import(reader: BinaryReader) -> Extern:
+    """Read one import of a component."""
     name = _read_name(reader)
     return Extern(name, _read_description(reader))
 
@@ -167,20 +134,3 @@ def _kind(sort: int) -> str:
     if kind is None:
         raise MalformedError(f"an item of the unknown sort {sort}")
     return kind
-
-
-def _measure(reader: BinaryReader, sizes: list[list[int]], depth: int) -> None:
-    """Collect the sizes of all functions, module by module."""
-    if depth > _MAX_DEPTH:
-        raise MalformedError(f"components are nested more than {_MAX_DEPTH} deep")
-    for section, contents in sections(reader):
-        if section == _NESTED_COMPONENT:
-            contents.skip(_PREAMBLE_BYTES)
-            _measure(contents, sizes, depth + 1)
-        elif section == _NESTED_MODULE:
-            contents.skip(_PREAMBLE_BYTES)
-            module: list[int] = []
-            for core_section, core_contents in sections(contents):
-                if core_section == _CODE:
-                    module += core_contents.skip_sized_items(core_contents.u32())
-            sizes.append(module)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 from benchmarks.controller_fixture import controller
 from tartlet.cli import app
+from tests.hostile_components import functions, inferlet_with
 
 GOOD = """(component
   (core module $m
@@ -36,7 +38,7 @@ def test_a_component_that_fits_is_described(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["check", str(path)])
 
     assert result.exit_code == 0, result.output
-    assert "2 functions in 1 modules" in result.stdout
+    assert re.search(r"^functions +2 +50,000$", result.stdout, re.MULTILINE)
     assert "exports  run (function)" in result.stdout
     assert "this host would run it" in result.stdout
 
@@ -65,9 +67,25 @@ def test_json_says_the_same(tmp_path: Path) -> None:
     found = json.loads(CliRunner().invoke(app, ["check", str(path), "--json"]).stdout)
 
     assert found["is_ok"] is True
-    assert found["size_bytes"] == path.stat().st_size
-    assert found["code"]["num_functions"] == 2
+    assert found["counts"]["size_bytes"]["used"] == path.stat().st_size
+    assert found["counts"]["functions"] == {"used": 2, "allowed": 500_000, "allowed_in_uploads": 50_000}
+    assert found["exceeds_uploads"] == []
     assert found["exports"] == [{"name": "run", "kind": "function"}]
+
+
+def test_what_a_server_would_refuse_is_marked(tmp_path: Path) -> None:
+    """This host would run it; a server would not, unless its operator allows more."""
+    path = tmp_path / "program.wasm"
+    path.write_bytes(inferlet_with(functions(60_000)))
+
+    result = CliRunner().invoke(app, ["check", str(path)])
+
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^functions +60,002 +50,000  too much$", result.stdout, re.MULTILINE)
+    assert "unless its operator allows more of max_functions" in result.stdout
+    assert "this host would run it" in result.stdout
+    found = json.loads(CliRunner().invoke(app, ["check", str(path), "--json"]).stdout)
+    assert found["exceeds_uploads"] == ["functions"]
 
 
 @pytest.mark.parametrize(("text", "code"), [(UNKNOWN_IMPORT, "unknown_import"), (NO_EXPORT, "missing_export")])
@@ -91,6 +109,7 @@ def test_a_component_that_does_not_fit_is_described_and_refused(tmp_path: Path, 
         (b"", "not_a_component"),
         (wasmtime.wat2wasm("(module)"), "not_a_component"),
         (wasmtime.wat2wasm(GOOD)[:60], "truncated"),
+        (inferlet_with(functions(999_999)), "too_many_functions"),
     ],
 )
 def test_what_is_no_component_is_named(tmp_path: Path, content: bytes, code: str) -> None:

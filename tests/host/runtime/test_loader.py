@@ -5,6 +5,9 @@ import pytest
 import wasmtime
 
 import tartlet
+from tartlet.component_limits import EMBEDDED
+from tartlet.wasm.compiler import Compiler
+from tests.hostile_components import functions, inferlet_with, multiplied
 
 HELLO = "from tartlet_sdk import inferlet\n@inferlet\ndef main():\n    return 'hello'\n"
 
@@ -94,6 +97,38 @@ def test_what_is_wrong_with_a_component(fake: Any, component: Any, code: str) ->
 
     assert caught.value.code == code
     assert fake.run(component("", data="1")) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (inferlet_with(functions(999_999)), "too_many_functions"),
+        (multiplied(9, 10), "too_many_instances"),
+    ],
+)
+def test_what_would_take_gigabytes_to_compile(
+    fake: Any, data: bytes, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused by its numbers before it is compiled."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise AssertionError("it was compiled")
+
+    monkeypatch.setattr(Compiler, "compile", fail)
+    with pytest.raises(tartlet.InvalidComponentError) as caught:
+        fake.host.load(data)
+    assert caught.value.code == code
+
+
+def test_a_file_that_is_too_large(fake: Any, tmp_path: Path) -> None:
+    """It is not even read."""
+    path = tmp_path / "large.wasm"
+    with path.open("wb") as file:
+        file.truncate(EMBEDDED.max_size_bytes + 1)
+
+    with pytest.raises(tartlet.InvalidComponentError, match="1,073,741,825 bytes") as caught:
+        fake.host.load(path)
+    assert caught.value.code == "component_too_large"
 
 
 def test_a_core_module_is_no_component(fake: Any) -> None:

@@ -66,3 +66,5 @@ def test_malformed() -> None:
         BinaryReader(b"\xff" * 6, 0).skip_s33()
     with pytest.raises(MalformedError):
         BinaryReader(b"\x01\xff", 0).name()
+    with pytest.raises(MalformedError):
+        BinaryReader(b"\xff" * 6, 0).skip_sized_items(1)

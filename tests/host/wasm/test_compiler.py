@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 from wasmtime import wat2wasm
+from wasmtime.component import Component
 
+from tartlet.component_limits import ComponentLimits
 from tartlet.errors import InvalidComponentError
 from tartlet.wasm.compiler import Compiler
+from tartlet.wasm.component_counts import count_component
+from tartlet.wasm.sealed_file import SEAL_BYTES
 from tartlet.wasm.wasm_engine import WasmEngine
+from tests.hostile_components import functions, inferlet_with
 
 COMPONENT = bytes(wat2wasm('(component (core module (func (export "f"))))'))
 
@@ -81,6 +86,59 @@ def test_link_instead_of_a_file(wasm_engine: WasmEngine, tmp_path: Path) -> None
     assert elsewhere.read_bytes() == b"untouched"
 
 
+def test_a_flipped_bit(wasm_engine: WasmEngine, tmp_path: Path) -> None:
+    """Native code that is not what was compiled is not run but replaced, though Wasmtime would load it."""
+    steps = Steps()
+    compiler = Compiler(wasm_engine, tmp_path, steps)
+    path = compiler.cache_path(COMPONENT)
+    compiler.compile(COMPONENT)
+    whole = path.read_bytes()
+    at = whole.index(b".text") - 200
+    path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    Component.deserialize_file(wasm_engine.engine, str(path))
+    compiler.compile(COMPONENT)
+
+    assert len(steps.seen) == 4
+    assert path.read_bytes() == whole
+
+
+def test_a_file_from_before_there_were_digests(wasm_engine: WasmEngine, tmp_path: Path) -> None:
+    """It is replaced."""
+    steps = Steps()
+    compiler = Compiler(wasm_engine, tmp_path, steps)
+    compiler.compile(COMPONENT)
+    path = compiler.cache_path(COMPONENT)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-SEAL_BYTES])
+    compiler.compile(COMPONENT)
+
+    assert len(steps.seen) == 4
+    assert path.read_bytes() == whole
+
+
+def test_what_is_of_no_use_is_forgotten(wasm_engine: WasmEngine, tmp_path: Path) -> None:
+    """Once or twice."""
+    compiler = Compiler(wasm_engine, tmp_path)
+    compiler.compile(COMPONENT)
+    compiler.forget(COMPONENT)
+    compiler.forget(COMPONENT)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_modules_are_validated_before(wasm_engine: WasmEngine, tmp_path: Path) -> None:
+    """A body that is not valid is found without compiling anything."""
+    steps = Steps()
+    compiler = Compiler(wasm_engine, tmp_path, steps)
+    good = inferlet_with(functions(10))
+    compiler.validate(good, count_component(good, ComponentLimits())[1])
+    bad = inferlet_with(functions(10, b"\x02\x00\x6a"))
+    with pytest.raises(InvalidComponentError, match="cannot be compiled"):
+        compiler.validate(bad, count_component(bad, ComponentLimits())[1])
+
+    assert steps.seen == []
+
+
 def test_component_that_wasmtime_refuses(wasm_engine: WasmEngine, tmp_path: Path) -> None:
     """What Wasmtime refuses is an error with its reason, and leaves no file."""
     with pytest.raises(InvalidComponentError, match="cannot be compiled") as caught:
@@ -116,6 +174,8 @@ def test_a_folder_that_cannot_be_written_to(wasm_engine: WasmEngine, tmp_path: P
     compiler.compile(COMPONENT)
 
     assert len(steps.seen) == 4
+    with pytest.raises(FileNotFoundError):
+        compiler.compile(COMPONENT, must_keep=True)
 
 
 def test_the_folder_stays_small(wasm_engine: WasmEngine, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from wasmtime import wat2wasm
 
 from tartlet.errors import InvalidComponentError
 from tartlet.wasm.component_check import check_component
+from tests.hostile_components import exports_named, imports_named
 
 OFFERED = ["test:host/ops@0.1.2", "test:host/stable@1.2.0"]
 
@@ -65,6 +66,37 @@ def test_refused(data: bytes, code: str, message: str) -> None:
         check_component(data, OFFERED, ["run"])
     assert caught.value.code == code
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "test:host/ops@" + "9" * 5000,
+        "test:host/ops@0." + "1" * 5000 + ".0",
+        "test:host/ops@" + "1." * 50_000,
+        "wasi:io/poll@" + "7" * 5000,
+        "\x1b[2J" + "x" * 100_000,
+        "test:host/ops\r\n@",
+        "@",
+        "/",
+        "",
+    ],
+)
+def test_names_that_are_made_to_do_harm(name: str) -> None:
+    """They are refused as others are, shown shortly, and without what a terminal would obey."""
+    for data in (imports_named(name), exports_named(name)):
+        with pytest.raises(InvalidComponentError) as caught:
+            check_component(data, OFFERED, ["main"])
+        assert len(str(caught.value)) < 600
+        assert "".join(str(caught.value).splitlines()).isprintable()
+
+
+def test_many_exports_are_not_all_listed() -> None:
+    """The first twenty are."""
+    data = component(exports=tuple(f"f{number}" for number in range(25)))
+    with pytest.raises(InvalidComponentError) as caught:
+        check_component(data, OFFERED, ["run"])
+    assert "the function f19, 5 more" in caught.value.hint
 
 
 def test_unknown_import_lists_what_is_offered() -> None:

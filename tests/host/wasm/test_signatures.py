@@ -6,6 +6,7 @@ from wasmtime.component import Component
 
 from tartlet.wasm.signatures import exported_signatures, imported_signatures
 from tartlet.wasm.wasm_engine import WasmEngine
+from tests.hostile_components import doubled_types
 
 COMPONENT = """(component
   (import "test:host/things@0.1.0" (instance $things
@@ -43,4 +44,11 @@ def test_signatures(wasm_engine: WasmEngine) -> None:
         },
         "test:host/users@0.1.0": {"use": "func(thing: borrow<things.thing>) -> result<_, string>"},
     }
-    assert exported_signatures(wasm_engine, component) == {"run": "func(n: u32)"}
+    assert exported_signatures(wasm_engine, component, ["run", "other"]) == {"run": "func(n: u32)"}
+
+
+def test_types_that_would_fill_gigabytes(wasm_engine: WasmEngine) -> None:
+    """They are not written out."""
+    component = Component(wasm_engine.engine, doubled_types(5))
+
+    assert exported_signatures(wasm_engine, component, ["run"]) == {"run": "(types of more than 10,000 characters)"}
