@@ -81,7 +81,8 @@ class HostSandboxes:
         loaded = await self._load(program)
         if program.kind == "source":
             return source_facts(await asyncio.to_thread(_read_source, program.path))
-        return component_facts(await asyncio.to_thread(Path(program.path).read_bytes), loaded)
+        component = await asyncio.to_thread(Path(program.path).read_bytes)
+        return component_facts(component, is_controller=loaded.controller is not None)
 
     async def start(self, request: RunRequest) -> HostRun:
         """See `Sandboxes`."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 
 from tartlet.runner import PythonSource
-from tartlet.runtime.program import Program
 from tartlet.server.requests import Parameter, ProgramFacts
 from tartlet.wasm.component_reader import read_externs
 
 
-def component_facts(component: bytes, program: Program) -> ProgramFacts:
-    """The facts of a component that has been loaded."""
+def component_facts(component: bytes, *, is_controller: bool) -> ProgramFacts:
+    """The facts of a component that has been checked, and is an inferlet or a controller."""
     imports, _ = read_externs(component)
     names = tuple(sorted(extern.name for extern in imports if extern.kind == "interface"))
-    return ProgramFacts(program.linked is not None, program.controller is not None, names)
+    return ProgramFacts(is_inferlet=not is_controller, is_controller=is_controller, imports=names)
 
 
 def source_facts(source: PythonSource) -> ProgramFacts:

@@ -1,0 +1,35 @@
+"""What a compile child takes away from itself before it looks at what somebody has uploaded."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+
+from tartlet.server.compile.messages import CompileLimits
+from tartlet.server.system_calls import NEW_SOCKETS, OTHER_PROCESSES, OTHER_PROGRAMS, forbid
+
+_NICE = 10
+_PR_SET_PDEATHSIG = 1
+
+
+def confine(limits: CompileLimits, parent: int) -> None:
+    """Limit this process for good: CPU time, memory, files; no network, no other programs. It must have one thread.
+
+    Ends the process if the parent is gone already.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:
+        raise SystemExit("the process that started this one is gone")
+    os.umask(0o077)
+    os.nice(_NICE)
+    forbid((*NEW_SOCKETS, *OTHER_PROGRAMS, *OTHER_PROCESSES))
+    # At the soft limit of CPU time the kernel ends the process by SIGXCPU, by which the parent tells the reason.
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
+    for limit, value in (
+        (resource.RLIMIT_AS, limits.memory_bytes),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(limit, (value, value))
