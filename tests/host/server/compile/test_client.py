@@ -1,0 +1,248 @@
+"""Compiling by children: what comes of good uploads, of hostile ones, and of waits that are given up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tartlet.component_limits import ComponentLimits
+from tartlet.errors import InvalidComponentError, ProgramError, TartletError, UnavailableError
+from tartlet.server.compile.client import CompileClient
+from tartlet.server.compile.messages import CompileLimits
+from tartlet.testing import FakeEngine
+from tests import hostile_components as hostile
+
+Uploaded = Callable[[bytes], Path]
+LIMITS = ComponentLimits()
+SLOW = hostile.inferlet_with(hostile.many_calls(1000, 3500))
+"""Within all limits of what is in it; takes some ten seconds to compile."""
+
+
+async def test_what_a_child_compiles_is_there_for_hosts(home: Path, uploaded: Uploaded) -> None:
+    """Its facts and counts are told; a host in this process loads the native code without compiling."""
+    import tartlet
+
+    compiled = await CompileClient().compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")
+
+    assert (compiled.facts.is_inferlet, compiled.facts.is_controller) == (True, False)
+    assert (compiled.counts.functions, compiled.counts.size_bytes) == (2, len(hostile.inferlet()))
+    (native,) = (home / "components").iterdir()
+    steps: list[str] = []
+    engine = FakeEngine()
+    async with tartlet.Host(engine=engine, progress=lambda task, *_: steps.append(task)) as host:
+        await host.load(hostile.inferlet())
+    engine.close()
+    assert steps == []
+    assert list((home / "components").iterdir()) == [native]
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (hostile.inferlet_with(hostile.functions(262_144)), "too_many_functions"),
+        (hostile.inferlet_with(hostile.functions(999_999)), "too_many_functions"),
+        (hostile.inferlet_with(hostile.one_function(7_000_000)), "function_too_large"),
+        (hostile.multiplied(9, 10), "too_many_instances"),
+        (hostile.inferlet_with(hostile.nested(2000)), "nested_too_deep"),
+        (hostile.inferlet_with(hostile.memory(65_536)), "too_much_memory"),
+        (hostile.inferlet_with(hostile.table(10**9)), "too_many_table_elements"),
+        (hostile.many_imports(50_000), "too_many_imports"),
+        (bytes(LIMITS.max_size_bytes + 1), "component_too_large"),
+        (hostile.inferlet()[:-3], "truncated"),
+        (hostile.inferlet() + b"\xeegarbage", "truncated"),
+        (b"import os\n", "not_a_component"),
+        (hostile.CORE_MODULE, "not_a_component"),
+    ],
+)
+async def test_what_is_refused_by_number(home: Path, uploaded: Uploaded, data: bytes, code: str) -> None:
+    """Nothing is compiled: nothing has even been prepared for it."""
+    with pytest.raises(InvalidComponentError) as caught:
+        await CompileClient().compile(uploaded(data), LIMITS, tenant="a")
+
+    assert caught.value.code == code
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (hostile.component(), "missing_export"),
+        (hostile.imports_named("\x1b[2J" + "x" * 100_000), "unknown_import"),
+        (hostile.exports_named("wasi:cli/run@0.2.0"), "wrong_world"),
+        (hostile.doubled_types(5), "wrong_world"),
+        (hostile.doubled_types(19, 2), "compile_failed"),
+        (hostile.inferlet_with(hostile.functions(10, b"\x02\x00\x6a")), "compile_failed"),
+    ],
+)
+async def test_what_is_refused_by_its_contract(home: Path, uploaded: Uploaded, data: bytes, code: str) -> None:
+    """And no native code is left of it."""
+    with pytest.raises(InvalidComponentError) as caught:
+        await CompileClient().compile(uploaded(data), LIMITS, tenant="a")
+
+    assert caught.value.code == code
+    assert len(str(caught.value)) < 2000
+    assert not list(home.glob("components/*"))
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (CompileLimits(cpu_s=1), "takes more than 1 seconds of CPU time"),
+        (CompileLimits(wall_s=1.5), "takes more than 1.5 seconds"),
+        (CompileLimits(memory_bytes=200 << 20), "takes more than 209,715,200 bytes of memory"),
+    ],
+)
+async def test_what_takes_too_much_is_stopped(
+    home: Path, uploaded: Uploaded, limits: CompileLimits, message: str
+) -> None:
+    """By the limit that it exceeds. The loop of the front stays free meanwhile, and the next upload is compiled."""
+    client = CompileClient(limits)
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count_turns())
+    with pytest.raises(InvalidComponentError, match=message) as caught:
+        await client.compile(uploaded(SLOW), LIMITS, tenant="a")
+    counting.cancel()
+    assert caught.value.code == "compile_limit"
+    assert turns > 1000
+    assert _children() == []
+
+    client = CompileClient()
+    assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")).facts.is_inferlet
+
+
+async def test_native_code_that_is_too_large(home: Path, uploaded: Uploaded) -> None:
+    """It is not kept, which is told, and leaves nothing behind."""
+    client = CompileClient(CompileLimits(file_bytes=10_000))
+    with pytest.raises(TartletError, match="cannot be kept: File too large") as caught:
+        await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")
+
+    assert caught.value.code == "not_kept"
+    assert not list(home.glob("components/*"))
+
+
+async def test_a_wait_that_is_given_up_ends_the_child(home: Path, uploaded: Uploaded) -> None:
+    """At once, and its place is free."""
+    client = CompileClient(children=1)
+    waiting = asyncio.create_task(client.compile(uploaded(SLOW), LIMITS, tenant="a"))
+    while not _children():
+        await asyncio.sleep(0.001)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+    assert _children() == []
+    assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="b")).facts.is_inferlet
+
+
+async def test_a_child_ends_with_its_front(home: Path, uploaded: Uploaded) -> None:
+    """Even if the front is killed."""
+    program = f"""if True:
+        import asyncio
+        from pathlib import Path
+        from tartlet.component_limits import ComponentLimits
+        from tartlet.server.compile.client import CompileClient
+        print("ready", flush=True)
+        asyncio.run(CompileClient().compile(Path({str(uploaded(SLOW))!r}), ComponentLimits(), tenant="a"))
+    """
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as front:
+        assert front.stdout is not None
+        front.stdout.readline()
+        while not (children := psutil.Process(front.pid).children()):
+            await asyncio.sleep(0.001)
+        front.kill()
+    psutil.wait_procs(children, timeout=60)
+
+    assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
+
+
+async def test_one_tenant_s_bombs_do_not_hold_up_another(home: Path, uploaded: Uploaded) -> None:
+    """They wait for each other; another's upload is compiled meanwhile. Too many of them are refused."""
+    client = CompileClient(children=2, waiting_per_tenant=2)
+    slow = uploaded(SLOW)
+    bombs = [asyncio.create_task(client.compile(slow, LIMITS, tenant="bomber")) for _ in range(3)]
+    await asyncio.sleep(0)
+    with pytest.raises(UnavailableError):
+        await client.compile(slow, LIMITS, tenant="bomber")
+
+    assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="other")).facts.is_inferlet
+    assert not any(bomb.done() for bomb in bombs)
+    for bomb in bombs:
+        bomb.cancel()
+    await asyncio.gather(*bombs, return_exceptions=True)
+    assert _children() == []
+
+
+async def test_a_crash_of_the_compiler(home: Path, uploaded: Uploaded) -> None:
+    """It is the upload's error."""
+    client = CompileClient()
+    waiting = asyncio.create_task(client.compile(uploaded(SLOW), LIMITS, tenant="a"))
+    while not _children():
+        await asyncio.sleep(0.001)
+    _children()[0].send_signal(11)
+    with pytest.raises(InvalidComponentError, match="crashed the compiler \\(SIGSEGV\\)"):
+        await waiting
+
+
+async def test_a_file_that_is_gone(home: Path, tmp_path: Path) -> None:
+    """It is told as such."""
+    with pytest.raises(ProgramError, match="cannot be read"):
+        await CompileClient().compile(tmp_path / "missing", LIMITS, tenant="a")
+
+
+async def test_a_child_that_cannot_begin(home: Path, uploaded: Uploaded, monkeypatch: Any, caplog: Any) -> None:
+    """It is a fault of the server's own, with the reason in its log."""
+    monkeypatch.setattr("tartlet.server.compile.client._MODULE", "tartlet.server.compile.missing")
+    with pytest.raises(TartletError, match="fault of the server's own"):
+        await CompileClient().compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")
+
+    assert "No module named" in caplog.text
+
+
+async def test_children_get_no_secrets(home: Path, uploaded: Uploaded, monkeypatch: Any) -> None:
+    """Of the front's environment they have only what they need."""
+    monkeypatch.setenv("TARTLET_DATABASE", "postgresql://secret")
+    waiting = asyncio.create_task(CompileClient().compile(uploaded(SLOW), LIMITS, tenant="a"))
+    environment: dict[str, str] = {}
+    while not environment.get("TARTLET_HOME"):
+        await asyncio.sleep(0.001)
+        with suppress(psutil.Error, IndexError):
+            environment = _children()[0].environ()
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+
+    assert "TARTLET_DATABASE" not in environment
+
+
+def test_the_front_s_side_loads_no_wasmtime() -> None:
+    """Nor torch, nor what tells about components."""
+    program = (
+        "import sys, tartlet.server.compile.client; print({'wasmtime', 'torch', 'tartlet.wasm'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def _children() -> list[psutil.Process]:
+    """Compile children of this process."""
+    found = []
+    for child in psutil.Process(os.getpid()).children():
+        with suppress(psutil.Error):
+            if "tartlet.server.compile" in child.cmdline():
+                found.append(child)
+    return found
