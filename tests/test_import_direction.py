@@ -114,6 +114,7 @@ def test_the_wasm_binding_knows_no_tartlet_interface(path: Path) -> None:
     """Wasm/ is below everything else of the host."""
     below = (
         "tartlet.wasm",
+        "tartlet.component_limits",
         "tartlet.disk_cache",
         "tartlet.errors",
         "tartlet.limits",

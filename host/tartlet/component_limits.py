@@ -30,7 +30,7 @@ class ComponentCounts:
     function_bytes: int = 0
     code_bytes: int = 0
     memories: int = 0
-    memory_bytes: int = 0
+    initial_memory_bytes: int = 0
     tables: int = 0
     table_elements: int = 0
     element_segments: int = 0
@@ -61,7 +61,7 @@ class ComponentLimits:
     max_function_bytes: int = 512 * _KIB
     max_code_bytes: int = 8 * _MIB
     max_memories: int = 16
-    max_memory_bytes: int = 256 * _MIB
+    max_initial_memory_bytes: int = 256 * _MIB
     max_tables: int = 100
     max_table_elements: int = 100_000
     max_element_segments: int = 10_000
@@ -97,7 +97,7 @@ EMBEDDED = ComponentLimits(
     max_function_bytes=8 * _MIB,
     max_code_bytes=256 * _MIB,
     max_memories=1_000,
-    max_memory_bytes=64 * _GIB,
+    max_initial_memory_bytes=64 * _GIB,
     max_tables=1_000,
     max_table_elements=10_000_000,
     max_element_segments=100_000,
@@ -135,7 +135,7 @@ COUNTED = MappingProxyType(
         "function_bytes": Counted("bytes in its largest function", "function_too_large"),
         "code_bytes": Counted("bytes of code", "too_much_code"),
         "memories": Counted("memories", "too_many_memories"),
-        "memory_bytes": Counted("bytes of memory from the start", "too_much_memory"),
+        "initial_memory_bytes": Counted("bytes of memory from the start", "too_much_memory"),
         "tables": Counted("tables", "too_many_tables"),
         "table_elements": Counted("elements in tables", "too_many_table_elements"),
         "element_segments": Counted("element segments", "too_many_element_segments"),

@@ -195,7 +195,7 @@ class _Walk:
 
     def _memories(self, reader: BinaryReader, number: int) -> None:
         for _ in range(number):
-            self._tally.add("memory_bytes", _read_minimum(reader, "memory") * _PAGE_BYTES)
+            self._tally.add("initial_memory_bytes", _read_minimum(reader, "memory") * _PAGE_BYTES)
 
 
 def _check_preamble(reader: BinaryReader, expected: bytes) -> None:

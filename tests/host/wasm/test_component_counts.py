@@ -55,7 +55,7 @@ def test_everything_is_counted() -> None:
         function_bytes=8,
         code_bytes=4 + 2 + 8,
         memories=2,
-        memory_bytes=5 * 65_536,
+        initial_memory_bytes=5 * 65_536,
         tables=1,
         table_elements=7,
         element_segments=1,
