@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
-import signal
 
+from tartlet.server.child_process import end_with_parent, keep_private
 from tartlet.server.compile.messages import CompileLimits
 from tartlet.server.system_calls import NEW_SOCKETS, OTHER_PROCESSES, OTHER_PROGRAMS, forbid
 
 _NICE = 10
-_PR_SET_PDEATHSIG = 1
 
 
 def confine(limits: CompileLimits, parent: int) -> None:
@@ -19,10 +17,8 @@ def confine(limits: CompileLimits, parent: int) -> None:
 
     Ends the process if the parent is gone already.
     """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != parent:
-        raise SystemExit("the process that started this one is gone")
-    os.umask(0o077)
+    end_with_parent(parent)
+    keep_private()
     os.nice(_NICE)
     forbid((*NEW_SOCKETS, *OTHER_PROGRAMS, *OTHER_PROCESSES))
     # At the soft limit of CPU time the kernel ends the process by SIGXCPU, by which the parent tells the reason.
@@ -30,6 +26,5 @@ def confine(limits: CompileLimits, parent: int) -> None:
     for limit, value in (
         (resource.RLIMIT_AS, limits.memory_bytes),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
-        (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limit, (value, value))

@@ -1,7 +1,8 @@
 """What a tenant may use: the server's settings, and over them what the operator has set for the tenant.
 
 A setting has a name, and a whole number or None (no limit). `max_tokens` and the other fields of `tartlet.Limits` are
-ceilings of a run; `default_tokens` and so on are what a run gets that asks for nothing.
+ceilings of a run; `default_tokens` and so on are what a run gets that asks for nothing. `max_functions` and the other
+fields of `ComponentLimits` are for what is uploaded.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 
+from tartlet.component_limits import EMBEDDED, ComponentLimits
 from tartlet.errors import ConfigError
 from tartlet.limits import MIB, Limits
 
@@ -60,13 +62,15 @@ class TenantLimits:
     """What they take together."""
     names: int | None = 4000
     """Names of programs, each version counted."""
+    component: ComponentLimits = field(default_factory=ComponentLimits)
+    """What may be in a component that is uploaded; its size is `upload_bytes`."""
 
 
 def setting_names() -> list[str]:
     """The names of all settings."""
     of_runs = [each.name for each in fields(Limits)]
-    own = [each.name for each in fields(TenantLimits) if each.name not in ("ceilings", "defaults")]
-    return [*of_runs, *(_default_name(name) for name in of_runs), *own]
+    own = [each.name for each in fields(TenantLimits) if each.name not in ("ceilings", "defaults", "component")]
+    return [*of_runs, *(_default_name(name) for name in of_runs), *own, *_of_components()]
 
 
 def checked_settings(settings: Mapping[str, int | None]) -> dict[str, int | None]:
@@ -111,11 +115,14 @@ def all_settings(limits: TenantLimits) -> dict[str, int | None]:
     """What holds for a tenant, by the names of the settings."""
     values = dict(asdict(limits.ceilings))
     values |= {_default_name(name): value for name, value in asdict(limits.defaults).items()}
+    values |= asdict(limits.component)
     return {name: values[name] if name in values else getattr(limits, name) for name in setting_names()}
 
 
 def tenant_limits(*settings: Mapping[str, int | None]) -> TenantLimits:
     """A tenant's limits: those of the server, then the tenant's own, each over those before.
+
+    No limit on what is in a component is as much as a host's own user may load.
 
     Raises: ConfigError.
     """
@@ -128,7 +135,13 @@ def tenant_limits(*settings: Mapping[str, int | None]) -> TenantLimits:
     for name in of_runs:
         default = chosen.pop(_default_name(name), defaults[name])
         defaults[name] = _smaller(default, ceilings[name])
-    return TenantLimits(ceilings=Limits(**ceilings), defaults=Limits(**defaults), **chosen)
+    component = asdict(ComponentLimits())
+    for name in _of_components():
+        value = chosen.pop(name, component[name])
+        component[name] = getattr(EMBEDDED, name) if value is None else value
+    return TenantLimits(
+        ceilings=Limits(**ceilings), defaults=Limits(**defaults), component=ComponentLimits(**component), **chosen
+    )
 
 
 def limits_of(tenant: TenantLimits, asked: Mapping[str, int | None]) -> dict[str, int | None]:
@@ -155,6 +168,10 @@ def limits_of(tenant: TenantLimits, asked: Mapping[str, int | None]) -> dict[str
             )
         limits[name] = value
     return limits
+
+
+def _of_components() -> list[str]:
+    return [each.name for each in fields(ComponentLimits) if each.name != "max_size_bytes"]
 
 
 def _full_name(name: str) -> str:

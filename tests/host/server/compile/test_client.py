@@ -214,19 +214,19 @@ async def test_a_child_that_cannot_begin(home: Path, uploaded: Uploaded, monkeyp
     assert "No module named" in caplog.text
 
 
-async def test_children_get_no_secrets(home: Path, uploaded: Uploaded, monkeypatch: Any) -> None:
+async def test_children_get_no_secrets(home: Path, uploaded: Uploaded, tmp_path: Path, monkeypatch: Any) -> None:
     """Of the front's environment they have only what they need."""
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\nenv > {tmp_path}/environment\nexit 1\n")
+    script.chmod(0o700)
     monkeypatch.setenv("TARTLET_DATABASE", "postgresql://secret")
-    waiting = asyncio.create_task(CompileClient().compile(uploaded(SLOW), LIMITS, tenant="a"))
-    environment: dict[str, str] = {}
-    while not environment.get("TARTLET_HOME"):
-        await asyncio.sleep(0.001)
-        with suppress(psutil.Error, IndexError):
-            environment = _children()[0].environ()
-    waiting.cancel()
-    await asyncio.gather(waiting, return_exceptions=True)
+    monkeypatch.setattr(sys, "executable", str(script))
+    with pytest.raises(TartletError):
+        await CompileClient().compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")
 
-    assert "TARTLET_DATABASE" not in environment
+    environment = (tmp_path / "environment").read_text()
+    assert f"TARTLET_HOME={home}" in environment
+    assert "secret" not in environment
 
 
 def test_the_front_s_side_loads_no_wasmtime() -> None:

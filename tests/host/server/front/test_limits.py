@@ -1,15 +1,17 @@
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tartlet.component_limits import EMBEDDED, ComponentLimits
 from tartlet.errors import ConfigError
 from tartlet.limits import MIB, Limits
 from tartlet.server.front.limits import (
     TenantLimits,
+    all_settings,
     checked_settings,
     limits_of,
     parse_settings,
@@ -110,3 +112,13 @@ def test_unknown_settings_are_refused() -> None:
     assert "Did you mean runs_at_once?" in caught.value.hint
     with pytest.raises(ConfigError, match="runs_at_once"):
         checked_settings({"runs_at_once": True})
+
+
+def test_what_may_be_in_components_is_a_tenant_s_own() -> None:
+    """Each limit can be set but the size, which is that of all uploads; none is as much as anybody may load."""
+    limits = tenant_limits(parse_settings(["functions=90_000", "code_bytes=none"])).component
+
+    assert limits == replace(ComponentLimits(), max_functions=90_000, max_code_bytes=EMBEDDED.max_code_bytes)
+    assert all_settings(tenant_limits({"max_functions": 9}))["max_functions"] == 9
+    assert "max_size_bytes" not in setting_names()
+    assert len(setting_names()) == len(set(setting_names()))
