@@ -1,43 +1,38 @@
 """The database: connections, transactions, and what its failures become. Knows no table.
 
-Work on it is a plain function of a SQLAlchemy connection, which is one transaction. SQLite's is done in threads of our
-own: one that writes, so that writes take turns in order of arrival, and some that read. For PostgreSQL the same
-function runs on the event loop, and suspends there (SQLAlchemy's `run_sync`).
+Work on it is a plain function of a SQLAlchemy connection, which is one transaction; it may be called again if it had to
+be undone. On SQLite it is done in threads of our own (`sqlite_transactions.py`). For PostgreSQL the same function
+runs on the event loop, and suspends there (SQLAlchemy's `run_sync`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, RowMapping, Select, Table, create_engine, event, make_url
+from sqlalchemy import URL, RowMapping, Select, Table, make_url
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from tartlet.errors import ConfigError, UnavailableError
+from tartlet.server.front.storage.sqlite_transactions import FAULTS_OF_STATEMENTS, Work, open_sqlite
 
 BUSY_TIMEOUT_S = 5.0
 """How long a write waits for other processes; and any request for a connection of the pool."""
-NUM_READERS = 4
 POOL_SIZE = 8
 
 Clock: TypeAlias = Callable[[], float]
 """Seconds since 1970, as `time.time`."""
 T = TypeVar("T")
-Work: TypeAlias = Callable[[Connection], T]
 
 _log = logging.getLogger("tartlet.server.storage")
 _DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
-_OURS = (IntegrityError, ProgrammingError, DataError)  # faults of a statement, not of the database
 
 
 class Transactions(Protocol):
@@ -54,36 +49,6 @@ class Transactions(Protocol):
     async def close(self) -> None:
         """Close all connections; nothing is going on."""
         ...
-
-
-class SqliteTransactions:
-    """SQLite, in threads."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._writer = ThreadPoolExecutor(1, "tartlet-db-writer")
-        self._readers = ThreadPoolExecutor(NUM_READERS, "tartlet-db-reader")
-
-    async def read(self, work: Work[T]) -> T:
-        """See `Transactions`."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._do, "BEGIN", work)
-
-    async def write(self, work: Work[T]) -> T:
-        """See `Transactions`. SQLite's lock is taken at the beginning: nobody has to give up half way."""
-        return await asyncio.get_running_loop().run_in_executor(self._writer, self._do, "BEGIN IMMEDIATE", work)
-
-    async def close(self) -> None:
-        """See `Transactions`."""
-        for threads in (self._writer, self._readers):
-            await asyncio.to_thread(threads.shutdown)
-        self._engine.dispose()
-
-    def _do(self, begin: str, work: Work[T]) -> T:
-        with self._engine.connect() as connection:
-            connection.exec_driver_sql(begin)
-            result = work(connection)
-            connection.commit()
-            return result
 
 
 class PostgresTransactions:
@@ -121,7 +86,7 @@ class Database:
     def __init__(self, url: str, clock: Clock = time.time) -> None:
         parsed = _parsed(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
-        self._transactions = _open_sqlite(parsed) if self.is_sqlite else _open_postgres(parsed)
+        self._transactions = open_sqlite(parsed, BUSY_TIMEOUT_S) if self.is_sqlite else _open_postgres(parsed)
         self._clock = clock
         self._going_on: set[asyncio.Task[Any]] = set()
 
@@ -168,14 +133,6 @@ class Database:
             task.exception()  # it has been told to the caller, unless that has been cancelled
 
 
-def _open_sqlite(url: URL) -> Transactions:
-    _make_file(Path(url.database or ""))
-    size = {"pool_size": NUM_READERS + 1, "max_overflow": 0}
-    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, **size)
-    event.listen(engine, "connect", _set_up_sqlite)
-    return SqliteTransactions(engine)
-
-
 def _open_postgres(url: URL) -> Transactions:
     try:
         engine = create_async_engine(url, pool_size=POOL_SIZE, pool_timeout=BUSY_TIMEOUT_S, pool_pre_ping=True)
@@ -199,30 +156,12 @@ def _parsed(url: str) -> URL:
     return parsed.set(drivername=_DRIVERS[backend])
 
 
-def _make_file(path: Path) -> None:
-    """Make the file, readable by its owner only: SQLite gives the files beside it the same mode."""
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    except OSError as error:
-        raise ConfigError(
-            f"the database {path} cannot be opened: {error.strerror}", hint="Name a file in a folder of your own."
-        ) from error
-
-
-def _set_up_sqlite(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # the driver begins no transactions by itself
-    cursor = connection.cursor()
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-
-
 @contextmanager
 def _as_unavailable() -> Iterator[None]:
     """Turn the database's own failures into `UnavailableError`. What it said goes to the log, not to clients."""
     try:
         yield
-    except _OURS:
+    except FAULTS_OF_STATEMENTS:
         raise
     except (DBAPIError, PoolTimeoutError, OSError) as error:
         reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
