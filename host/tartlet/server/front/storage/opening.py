@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from tartlet import paths
 from tartlet.server.front.storage.database import Clock, Database
+from tartlet.server.front.storage.ends import Ends
 from tartlet.server.front.storage.idempotency import Idempotency
 from tartlet.server.front.storage.inferlets import Inferlets
 from tartlet.server.front.storage.keys import Keys
@@ -27,6 +28,7 @@ class Storage:
         self.inferlets = Inferlets(database)
         self.names = Names(database)
         self.runs = Runs(database)
+        self.ends = Ends(self.runs)
         self.usage = Usage(database)
         self.idempotency = Idempotency(database)
 
@@ -51,7 +53,10 @@ async def open_storage(
         await make_ready(database, migrations)
         storage = Storage(database)
         await storage.tenants.make_default()
-        yield storage
+        try:
+            yield storage
+        finally:
+            await storage.ends.close()
     finally:
         await database.close()
 

@@ -58,6 +58,15 @@ class RunRecord(msgspec.Struct, frozen=True):
     usage: RunUsage | None = None
 
 
+class EndedRun(msgspec.Struct, frozen=True):
+    """The end of a run, ready to be written; what is too long has been cut."""
+
+    run_id: str
+    usage: RunUsage
+    values: dict[str, object]
+    """Of its row."""
+
+
 class Runs:
     """The runs of a database."""
 
@@ -101,6 +110,13 @@ class Runs:
 
         Returns: Whether the run was going on; otherwise nothing is changed, so that nothing is counted twice.
         """
+        ended = self.ended(run_id, state, usage=usage, result_json=result_json, failure=failure)
+        return await self.write_end(ended)
+
+    def ended(
+        self, run_id: str, state: State, *, usage: RunUsage, result_json: str | None, failure: Failure | None
+    ) -> EndedRun:
+        """What `write_end` writes of a run that ends now."""
         values: dict[str, object] = {"state": state, "ended_ms": self._database.now_ms()}
         values["usage"] = msgspec.json.encode(usage).decode()
         if failure is not None:
@@ -108,11 +124,11 @@ class Runs:
             values["failure"] = msgspec.json.encode(short).decode()
         if result_json is not None:
             values |= _kept_result(result_json)
+        return EndedRun(run_id, usage, values)
 
-        def work(connection: Connection) -> bool:
-            return self._end(connection, run_id, values, usage)
-
-        return await self._database.write(work)
+    async def write_end(self, ended: EndedRun) -> bool:
+        """As `end`."""
+        return await self._database.write(lambda connection: self._end(connection, ended))
 
     async def end_all_lost(self, failure: Failure = LOST) -> int:
         """Give an end to all runs that have none: the front that had them is gone. Returns how many there were.
@@ -128,7 +144,7 @@ class Runs:
         def work(connection: Connection) -> int:
             run_ids = connection.scalars(select(_runs.c.run_id).where(_runs.c.state == "running")).all()
             for run_id in run_ids:
-                self._end(connection, run_id, values, RunUsage())
+                self._end(connection, EndedRun(run_id, RunUsage(), values))
             return len(run_ids)
 
         return await self._database.write(work)
@@ -163,14 +179,14 @@ class Runs:
 
         return await self._database.write(work)
 
-    def _end(self, connection: Connection, run_id: str, values: dict[str, object], used: RunUsage) -> bool:
-        going_on = (_runs.c.run_id == run_id, _runs.c.state == "running")
-        statement = update(_runs).where(*going_on).values(values).returning(_runs.c.tenant, _runs.c.ended_ms)
-        ended = connection.execute(statement).first()
-        if ended is None:
+    def _end(self, connection: Connection, ended: EndedRun) -> bool:
+        going_on = (_runs.c.run_id == ended.run_id, _runs.c.state == "running")
+        statement = update(_runs).where(*going_on).values(ended.values).returning(_runs.c.tenant, _runs.c.ended_ms)
+        row = connection.execute(statement).first()
+        if row is None:
             return False
-        has_failed = values["state"] != "succeeded"
-        add_usage(self._database, connection, ended.tenant, ended.ended_ms, used, has_failed=has_failed)
+        has_failed = ended.values["state"] != "succeeded"
+        add_usage(self._database, connection, row.tenant, row.ended_ms, ended.usage, has_failed=has_failed)
         return True
 
 
