@@ -122,6 +122,7 @@ class HostSandboxes:
         loading = self._programs.pop(ref.digest, None)
         if loading is None or (loading.done() and (loading.cancelled() or loading.exception() is not None)):
             loading = asyncio.create_task(self._load_anew(ref))
+            loading.add_done_callback(_note_failure)
         self._programs[ref.digest] = loading
         while len(self._programs) > MOST_PROGRAMS:
             del self._programs[next(iter(self._programs))]
@@ -132,6 +133,12 @@ class HostSandboxes:
         if ref.kind == "source":
             source = await asyncio.to_thread(_read_source, ref.path)
         return await self._host.load(source, name=ref.name)
+
+
+def _note_failure(loading: asyncio.Task[Program]) -> None:
+    """Whoever waits hears of it; all who did may have gone."""
+    if not loading.cancelled():
+        loading.exception()
 
 
 def _json_text(value: Any) -> str:

@@ -20,13 +20,11 @@ from tartlet import compose, models
 from tartlet.errors import ConfigError, TartletError
 from tartlet.server.child_process import keep_private
 from tartlet.server.engine.engine_server import EngineServer
-from tartlet.server.engine.settings import EngineSettings, FakeSettings
+from tartlet.server.engine.settings import CANNOT_START, EngineSettings, FakeSettings
 from tartlet_engine.api import EngineClient
 
 _log = logging.getLogger(__name__)
 
-CANNOT_START = 2
-"""The exit status of a process that would fail again: a setting is wrong, or the model cannot be loaded."""
 ENGINE_STOPPED = 1
 """That of one whose engine has stopped by itself."""
 

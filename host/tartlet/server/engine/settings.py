@@ -6,6 +6,9 @@ import msgspec
 
 from tartlet.models.catalogue import DEFAULT
 
+CANNOT_START = 2
+"""The exit status of a process that would fail again: a setting is wrong, or the model cannot be loaded."""
+
 
 class FakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`tartlet.testing.FakeEngine` instead of a model: its arguments."""

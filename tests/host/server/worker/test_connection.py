@@ -5,11 +5,14 @@ import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
+import hypothesis
 import msgspec
 import pytest
+from hypothesis import strategies as st
 
+from tartlet.server.wire.frames import Frames
 from tartlet.server.worker.connection import Connection
-from tartlet.server.worker.messages import Cancel, Printed, ToFront, ToWorker
+from tartlet.server.worker.messages import Cancel, Logged, Printed, ToFront, ToWorker
 
 MOST = 1 << 20
 
@@ -104,3 +107,18 @@ async def test_a_fault_in_taking_one_in_closes_the_connection(pair: Pair) -> Non
     pair.front._on_message = fail
     pair.worker.send(Printed(1, "text"))
     await pair.ended()
+
+
+@hypothesis.given(st.binary(max_size=200), st.integers(0, 30))
+def test_whatever_comes_is_a_message_or_the_end(data: bytes, place: int) -> None:
+    """A good message with anything in it."""
+
+    async def hear() -> None:
+        ours, theirs = socket.socketpair()
+        connection = await Connection.open(ours, ToFront, MOST)
+        frame = bytes(Frames(ToFront).pack(Logged(1, "info", "a line")))
+        with theirs:
+            theirs.sendall(frame[:place] + data + frame[place:])
+        await asyncio.wait_for(connection.serve(lambda message: None), 60)
+
+    asyncio.run(hear())

@@ -71,6 +71,7 @@ async def test_a_start_under_way_can_be_cancelled(link: Any, store_source: Any) 
         await run.result_json()
     with pytest.raises(asyncio.CancelledError):
         await describing
+    engine.check_integrity()  # which carries out what it has been told
     assert link.num_runs == engine.stats().runs == 0
 
 
@@ -87,6 +88,7 @@ async def test_a_run_can_be_cancelled(link: Any, store_source: Any) -> None:
         await run.result_json()
 
     assert isinstance(await run.next_event(), RunUsage)
+    engine.check_integrity()
     assert engine.stats().runs == 0
 
 

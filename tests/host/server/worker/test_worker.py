@@ -46,6 +46,17 @@ async def test_a_worker_s_life(short_folder: Path, store_source: Any) -> None:
     engine.close()
 
 
+async def test_spares_are_there_before_the_first_run(short_folder: Path) -> None:
+    """So that it need not wait for the runner."""
+    engine = FakeEngine()
+    server = EngineServer(engine, short_folder / "engine", {"fake": None}, lambda error: None)
+    async with open_on_engine(str(short_folder / "engine"), 1) as sandboxes, asyncio.timeout(60):
+        while not sandboxes._host.stats().runs.spares_parked:
+            await asyncio.sleep(0.01)
+    server.close()
+    engine.close()
+
+
 async def test_there_may_be_no_engine(short_folder: Path) -> None:
     """Then there is nothing to run programs on."""
     with pytest.raises(EngineStoppedError):

@@ -98,6 +98,11 @@ class Child:
         self._pipe.close()
 
     @property
+    def status(self) -> int | None:
+        """Its exit status, negative for the signal that has ended it; None while it is running."""
+        return self._process.returncode
+
+    @property
     def end(self) -> str:
         """How it ended, in words, with what it said last."""
         status = self._process.returncode

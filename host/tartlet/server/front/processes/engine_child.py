@@ -11,7 +11,7 @@ import msgspec
 
 from tartlet.errors import EngineStoppedError
 from tartlet.server.engine.probe import EngineProbe
-from tartlet.server.engine.settings import EngineSettings
+from tartlet.server.engine.settings import CANNOT_START, EngineSettings
 from tartlet.server.front.processes.child import Child
 from tartlet.server.front.processes.engine_watch import EngineWatch
 from tartlet.server.front.processes.environment import engine_environment
@@ -38,6 +38,8 @@ class EngineChild:
         self._settings = settings
         self._socket_path = socket_path
         self._users: list[Callable[[int, Path], None]] = []
+        self.refusal: str | None = None
+        """What the last one has said, if that cannot start with these settings."""
         self._number = 0
         self._watch: EngineWatch | None = None
         self._is_stuck = False
@@ -84,6 +86,7 @@ class EngineChild:
             await child.stop(_PATIENCE_S)
             self.pid = None
             self._path.unlink(missing_ok=True)
+        self.refusal = child.end if child.status == CANNOT_START else None
         return f"was stuck and {child.end}" if self._is_stuck else child.end
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from tartlet.errors import UnavailableError
+from tartlet.errors import ConfigError, UnavailableError
 from tartlet.server.front.processes.backoff import Backoff
 from tartlet.server.front.processes.engine_child import EngineChild
 from tartlet.server.front.processes.keeping import keep_going
@@ -14,6 +14,8 @@ from tartlet.server.front.processes.worker_child import WorkerChild
 from tartlet.server.front.processes.worker_link import WorkerLink
 from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest
 from tartlet_engine.api import EngineStats, ModelInfo
+
+_LOOK_S = 0.05
 
 
 class WorkerPool:
@@ -29,6 +31,17 @@ class WorkerPool:
         children: list[EngineChild | WorkerChild] = [self._engine, *self._workers]
         for child in children:
             self._lives.append(asyncio.create_task(keep_going(child.name, child.live, Backoff())))
+
+    async def started(self) -> None:
+        """Wait until there is an engine, once its model is loaded.
+
+        Raises ConfigError if the engine cannot be started with its settings. It is tried again all the same, so whoever
+        has just started the server should give up, and a server that has been running need not.
+        """
+        while self._engine.current is None:
+            if self._engine.refusal is not None:
+                raise ConfigError(f"the engine {self._engine.refusal}")
+            await asyncio.sleep(_LOOK_S)
 
     @property
     def models(self) -> Sequence[ModelInfo]:

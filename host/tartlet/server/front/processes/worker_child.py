@@ -21,6 +21,9 @@ _SLUGGISH_BEATS = 5
 _STUCK_BEATS = 30
 """A worker that has missed as many is ended."""
 
+_START_BEATS = 60
+"""It may take as many more to start, on a machine that is busy."""
+
 _PATIENCE_S = 5.0
 _LAST_WORDS_S = 1.0  # to read what a worker that has ended sent before
 
@@ -88,7 +91,7 @@ class WorkerChild:
     async def _use(self, child: Child, connection: Connection) -> None:
         """Use a worker, until it ends, closes the connection, or is stuck."""
         link = WorkerLink(connection)
-        self._link, self._missed_beats = link, 0
+        self._link, self._missed_beats = link, -_START_BEATS
         if (engine := self._engine.current) is not None:
             link.use_engine(*engine)
         ends = [

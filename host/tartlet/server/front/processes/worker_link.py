@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import itertools
 import logging
 from pathlib import Path
 
 from tartlet.errors import ConfigError, LimitExceededError, RunError, TartletError, UnavailableError, WireError
+from tartlet.events import RunUsage
 from tartlet.runtime.channel import LoopWaker
 from tartlet.server.failures import to_error
 from tartlet.server.front.processes.remote_run import EventMessage, RemoteRun
@@ -30,6 +32,9 @@ from tartlet.server.worker.messages import (
 )
 
 logger = logging.getLogger(__name__)
+
+_NO_FIGURE = 1 << 53
+"""What a run has used is less, in whatever unit."""
 
 
 class WorkerLink:
@@ -92,7 +97,10 @@ class WorkerLink:
     # ---- What the worker says ----
 
     def handle(self, message: ToFront) -> None:
-        """Take in a message. Of runs and calls that are over, nothing is expected any more."""
+        """Take in a message. Of runs and calls that are over, nothing is expected any more.
+
+        Raises ValueError for what no worker that is well would say.
+        """
         self.has_spoken = True
         match message:
             case Printed(number) | Logged(number) | Written(number):
@@ -100,10 +108,12 @@ class WorkerLink:
                 if run is not None:
                     self._take_event(number, run, message)
             case Ended(number, usage, outcome):
+                _check(usage)
                 if (run := self._runs.pop(number, None)) is not None:
                     run.end(usage, outcome if isinstance(outcome, str) else to_error(outcome))
             case Beat(usages):
                 for number, usage in usages:
+                    _check(usage)
                     if (run := self._runs.get(number)) is not None:
                         run.usage = usage
             case Described(number, facts):
@@ -130,3 +140,10 @@ class WorkerLink:
             call.set_exception(answer)
         else:
             call.set_result(answer)
+
+
+def _check(usage: RunUsage) -> None:
+    """Raise ValueError for figures that no run can have: the worker is not what it was, and bills are made of them."""
+    for figure in dataclasses.astuple(usage):
+        if figure is not None and not 0 <= figure < _NO_FIGURE:
+            raise ValueError(f"a worker says that a run has used {figure}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tartlet.errors import EngineStoppedError
+from tartlet.errors import ConfigError, EngineStoppedError
 from tartlet.server.engine.settings import FakeSettings
 from tartlet.server.front.processes import engine_watch
 from tartlet.server.front.processes.opening import open_processes
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.runner
 async def test_an_engine_that_is_killed_is_replaced(settled: Any, begin: Any) -> None:
     """Runs end with it; the server is not ready at once, and ready again by itself; workers stay."""
     async with open_processes(workers=2, spares=0, fake_engine=FakeSettings(token_delay_s=0.005)) as pool:
+        await pool.started()
         await settled(lambda: pool.is_ready)
         engine, *workers = pool.pids
         runs = await asyncio.gather(*(begin(pool, 1000) for _ in range(4)))
@@ -64,8 +65,10 @@ async def test_an_engine_that_never_goes_on_is_replaced(settled: Any, monkeypatc
 
 
 async def test_an_engine_that_cannot_start_says_why(settled: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """In the log, each time."""
-    async with open_processes(workers=1, spares=0, model="/there/is/no/such/model"):
+    """In the log, each time; and to who has just started the server."""
+    async with open_processes(workers=1, spares=0, model="/there/is/no/such/model") as pool:
+        with pytest.raises(ConfigError, match="/there/is/no/such/model"):
+            await pool.started()
         await settled(lambda: caplog.text.count("ended with status 2") > 1)
 
     assert "/there/is/no/such/model" in caplog.text

@@ -16,7 +16,7 @@ from tartlet.server.front.processes.opening import open_processes
 pytestmark = pytest.mark.runner
 
 FRONT = """
-import asyncio
+import asyncio, uvloop
 from tartlet.server.front.processes.opening import open_processes
 
 async def main():
@@ -24,9 +24,9 @@ async def main():
         while not pool.is_ready:
             await asyncio.sleep(0.01)
         print(*pool.pids, flush=True)
-        await asyncio.sleep(600)
+        await asyncio.to_thread(input)
 
-asyncio.run(main())
+uvloop.run(main())
 """
 
 
@@ -50,10 +50,7 @@ async def test_closing_leaves_nothing(settled: Any, socket_parent: Path) -> None
 
 async def test_children_go_with_a_front_that_is_killed(settled: Any, socket_parent: Path) -> None:
     """All of them; the next front sweeps the folder."""
-    front = await asyncio.create_subprocess_exec(sys.executable, "-c", FRONT, stdout=asyncio.subprocess.PIPE)
-    assert front.stdout is not None
-    children = [psutil.Process(int(pid)) for pid in (await front.stdout.readline()).split()]
-    assert len(children) == 3
+    front, children = await _start_front()
     front.kill()
     await front.wait()
 
@@ -61,6 +58,16 @@ async def test_children_go_with_a_front_that_is_killed(settled: Any, socket_pare
     (left,) = socket_parent.iterdir()
     async with open_processes(workers=1, spares=0, fake_engine=True):
         assert not left.exists()
+
+
+async def test_it_closes_on_uvloop(socket_parent: Path) -> None:
+    """Which is what serves HTTP."""
+    front, children = await _start_front()
+    front.stdin.write(b"\n")
+
+    assert await front.wait() == 0
+    assert not any(_lives(child) for child in children)
+    assert list(socket_parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("settings", [{"colour": "red"}, {"kv_pages": "many"}])
@@ -80,6 +87,16 @@ def test_the_front_loads_neither_wasmtime_nor_torch() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+async def _start_front() -> tuple[Any, list[psutil.Process]]:
+    """A front in a process of its own, which closes at the end of a line, and its children."""
+    pipe = asyncio.subprocess.PIPE
+    front = await asyncio.create_subprocess_exec(sys.executable, "-c", FRONT, stdin=pipe, stdout=pipe)
+    assert front.stdout is not None
+    children = [psutil.Process(int(pid)) for pid in (await front.stdout.readline()).split()]
+    assert len(children) == 3
+    return front, children
 
 
 def _lives(process: psutil.Process) -> bool:

@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from typing import Any
+import socket
+from typing import Any, get_args
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
-from tartlet.errors import LimitExceededError, UnavailableError, WorkerLostError
+from tartlet.errors import LimitExceededError, TartletError, UnavailableError, WorkerLostError
 from tartlet.events import Output, RunUsage
+from tartlet.server.front.processes.worker_link import WorkerLink
 from tartlet.server.requests import ProgramRef, RunRequest
-from tartlet.server.worker.messages import Beat, Described, Ended, Printed
+from tartlet.server.worker.connection import Connection
+from tartlet.server.worker.messages import MOST_BYTES, Beat, Described, Ended, Printed, ToFront
 
 REQUEST = RunRequest("run_1", "acme", ProgramRef("d", "/nowhere", "source", "n"), "null", {"max_output_bytes": 8})
 
@@ -46,6 +52,44 @@ async def test_who_waits_for_an_answer_of_a_lost_worker_may_ask_again(link: Any)
     link.lose(WorkerLostError("the process is gone"))
     with pytest.raises(UnavailableError):
         await asking
+
+
+@pytest.mark.parametrize("usage", [RunUsage(host_calls=1 << 63), RunUsage(cpu_ms=-1.0), RunUsage(wall_ms=float("nan"))])
+async def test_figures_that_no_run_can_have_are_not_taken_in(link: Any, usage: RunUsage) -> None:
+    """The connection is closed by this; bills are made of figures."""
+    run = link.start(REQUEST)
+    for message in (Ended(1, usage, "null"), Beat([(1, usage)])):
+        with pytest.raises(ValueError, match="has used"):
+            link.handle(message)
+
+    assert run.usage == RunUsage()
+    assert link.num_runs == 1
+
+
+@hypothesis.given(st.lists(st.one_of([st.from_type(kind) for kind in get_args(ToFront)]), max_size=20))
+def test_whatever_a_worker_says_each_run_ends_once(messages: list[Any]) -> None:
+    """It may be taken over, and know the numbers of other runs that it has."""
+
+    async def hear() -> None:
+        ours, theirs = socket.socketpair()
+        connection = await Connection.open(ours, ToFront, MOST_BYTES)
+        link = WorkerLink(connection)
+        runs = [link.start(REQUEST) for _ in range(3)]
+        with contextlib.suppress(ValueError):
+            for message in messages:
+                link.handle(message)
+        link.lose(WorkerLostError("the process is gone"))
+        for run in runs:
+            events = []
+            while (event := await run.next_event()) is not None:
+                events.append(event)
+            assert [type(event) for event in events].count(RunUsage) == 1
+            with contextlib.suppress(TartletError):
+                await run.result_json()
+        connection.close()
+        theirs.close()
+
+    asyncio.run(hear())
 
 
 async def test_a_worker_that_sends_too_much_is_not_believed(link: Any) -> None:
