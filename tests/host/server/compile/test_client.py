@@ -226,7 +226,7 @@ async def test_children_get_no_secrets(home: Path, uploaded: Uploaded, tmp_path:
 
     environment = (tmp_path / "environment").read_text()
     assert f"TARTLET_HOME={home}" in environment
-    assert "secret" not in environment
+    assert "TARTLET_DATABASE" not in environment
 
 
 def test_the_front_s_side_loads_no_wasmtime() -> None:
