@@ -59,7 +59,11 @@ def _compile(path: Path, limits: ComponentLimits) -> Compiled:
     except TartletError:
         compiler.forget(data)
         raise
-    return Compiled(facts=component_facts(data, is_controller=world == "controller"), counts=counts)
+    return Compiled(
+        facts=component_facts(data, is_controller=world == "controller"),
+        counts=counts,
+        native_path=str(compiler.cache_path(data)),
+    )
 
 
 def _read(path: Path, limits: ComponentLimits) -> bytes:

@@ -37,6 +37,8 @@ class Compiled(msgspec.Struct, frozen=True, kw_only=True):
 
     facts: ProgramFacts
     counts: ComponentCounts
+    native_path: str
+    """The file, whose name has the component's digest in it."""
 
 
 class CompileAnswer(msgspec.Struct, frozen=True, kw_only=True):

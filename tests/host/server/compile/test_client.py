@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
+import uvloop
 
 from tartlet.component_limits import ComponentLimits
 from tartlet.errors import InvalidComponentError, ProgramError, TartletError, UnavailableError
@@ -186,6 +187,26 @@ async def test_one_tenant_s_bombs_do_not_hold_up_another(home: Path, uploaded: U
         bomb.cancel()
     await asyncio.gather(*bombs, return_exceptions=True)
     assert _children() == []
+
+
+def test_on_the_server_s_own_loop(home: Path, uploaded: Uploaded) -> None:
+    """It answers, refuses, stops and gives up there, too."""
+
+    async def use() -> None:
+        client = CompileClient(CompileLimits(wall_s=2))
+        assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")).facts.is_inferlet
+        with pytest.raises(InvalidComponentError, match="2 seconds"):
+            await client.compile(uploaded(SLOW), LIMITS, tenant="a")
+        waiting = asyncio.create_task(client.compile(uploaded(SLOW), LIMITS, tenant="a"))
+        while not _children():
+            await asyncio.sleep(0.001)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        while _children():  # this loop kills a child that has hardly begun without waiting for it
+            await asyncio.sleep(0.001)
+
+    uvloop.run(use())
 
 
 async def test_a_crash_of_the_compiler(home: Path, uploaded: Uploaded) -> None:
