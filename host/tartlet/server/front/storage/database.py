@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from sqlalchemy import URL, RowMapping, Select, Table, make_url
+from sqlalchemy import URL, RowMapping, Select, Table, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -42,8 +42,8 @@ class Transactions(Protocol):
         """See one state of the database."""
         ...
 
-    def write(self, work: Work[T]) -> Coroutine[Any, Any, T]:
-        """Commit what `work` does, to disk, or nothing of it if it raises."""
+    def write(self, work: Work[T], *, is_lazy: bool) -> Coroutine[Any, Any, T]:
+        """Commit what `work` does, or nothing of it if it raises. What is lazy need not be on disk then."""
         ...
 
     async def close(self) -> None:
@@ -62,9 +62,11 @@ class PostgresTransactions:
         async with self._engine.connect() as connection:
             return await connection.run_sync(work)
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T], *, is_lazy: bool) -> T:
         """See `Transactions`."""
         async with self._engine.begin() as connection:
+            if is_lazy:
+                await connection.execute(text("SET LOCAL synchronous_commit = off"))
             return await connection.run_sync(work)
 
     async def close(self) -> None:
@@ -106,12 +108,17 @@ class Database:
         """Do work that sees one state of the database. Raises UnavailableError, and what `work` raises."""
         return await self._finish(self._transactions.read(work))
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T], *, is_lazy: bool = False) -> T:
         """Do work that is on disk when this returns; whatever it raises undoes it.
+
+        Args:
+            work: It may be called again, if it had to be undone.
+            is_lazy: It need not be on disk. It survives this process all the same, but not a power cut, unless
+                something that is on disk was written after it.
 
         Raises: UnavailableError, and what `work` raises.
         """
-        return await self._finish(self._transactions.write(work))
+        return await self._finish(self._transactions.write(work, is_lazy=is_lazy))
 
     async def close(self) -> None:
         """Wait for what has begun, and close all connections."""

@@ -231,7 +231,7 @@ class Keys:
         older = or_(_keys.c.last_used_ms.is_(None), _keys.c.last_used_ms < now_ms)
         statement = update(_keys).where(and_(_keys.c.key_id == key.key_id, older)).values(last_used_ms=now_ms)
         try:
-            await self._database.write(lambda connection: connection.execute(statement))
+            await self._database.write(lambda connection: connection.execute(statement), is_lazy=True)
         except UnavailableError:
             return
 

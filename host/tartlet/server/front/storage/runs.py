@@ -95,7 +95,8 @@ class Runs:
             connection.execute(self._database.insert(_runs).values(values))
             return run_id
 
-        return await self._database.write(work)
+        # A run that has not ended has no end worth a wait for the disk; a claim has: it must not start another.
+        return await self._database.write(work, is_lazy=claim is None)
 
     async def end(
         self,

@@ -1,7 +1,8 @@
 """Transactions on SQLite, in threads: one that writes, in order of arrival, and some that read.
 
 Each commit waits for the disk. So what arrives while a commit is going on is committed together, each piece of work
-under a savepoint of its own: a hundred runs that end at once wait for the disk a few times, not a hundred.
+under a savepoint of its own: a hundred runs that end at once wait for the disk a few times, not a hundred. What need
+not survive a power cut does not wait for the disk at all; it gets there with the next commit that does.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ MOST_TOGETHER = 64
 FAULTS_OF_STATEMENTS = (IntegrityError, ProgrammingError, DataError)
 """Errors that say nothing of the database itself."""
 
+# SQLite's lock is taken at the beginning: nobody has to give up half way.
+_BEGIN_DURABLE = ("PRAGMA synchronous = FULL", "BEGIN IMMEDIATE")
+_BEGIN_LAZY = ("PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE")
+
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Connection], T]
 Outcome: TypeAlias = tuple[Any, Exception | None]
@@ -38,17 +43,17 @@ class SqliteTransactions:
         self._engine = engine
         self._writer = ThreadPoolExecutor(1, "tartlet-db-writer")
         self._readers = ThreadPoolExecutor(NUM_READERS, "tartlet-db-reader")
-        self._waiting: deque[tuple[Work[Any], asyncio.Future[Any]]] = deque()
+        self._waiting: deque[tuple[Work[Any], bool, asyncio.Future[Any]]] = deque()
         self._writing: asyncio.Task[None] | None = None
 
     async def read(self, work: Work[T]) -> T:
         """See `Transactions`."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._do, "BEGIN", work)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._do, ("BEGIN",), work)
 
-    async def write(self, work: Work[T]) -> T:
-        """See `Transactions`. SQLite's lock is taken at the beginning: nobody has to give up half way."""
+    async def write(self, work: Work[T], *, is_lazy: bool) -> T:
+        """See `Transactions`."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.append((work, done))
+        self._waiting.append((work, is_lazy, done))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_all())
         return await done
@@ -64,8 +69,9 @@ class SqliteTransactions:
         loop = asyncio.get_running_loop()
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_TOGETHER))]
-            outcomes = await loop.run_in_executor(self._writer, self._do_batch, [work for work, _ in batch])
-            for (_, done), (result, error) in zip(batch, outcomes, strict=True):
+            works, is_lazy = [work for work, _, _ in batch], all(is_lazy for _, is_lazy, _ in batch)
+            outcomes = await loop.run_in_executor(self._writer, self._do_batch, works, is_lazy)
+            for (_, _, done), (result, error) in zip(batch, outcomes, strict=True):
                 if done.cancelled():
                     continue
                 if error is None:
@@ -74,20 +80,21 @@ class SqliteTransactions:
                     done.set_exception(error)
         self._writing = None
 
-    def _do_batch(self, works: Sequence[Work[Any]]) -> list[Outcome]:
+    def _do_batch(self, works: Sequence[Work[Any]], is_lazy: bool) -> list[Outcome]:
+        begin = _BEGIN_LAZY if is_lazy else _BEGIN_DURABLE
         if len(works) > 1:
             try:
-                return self._do_together(works)
+                return self._do_together(begin, works)
             except Exception:
                 pass  # nothing of it has been done; one of them may be too large for the disk, and others not
-        return [self._outcome(work) for work in works]
+        return [self._outcome(begin, work) for work in works]
 
-    def _do_together(self, works: Sequence[Work[Any]]) -> list[Outcome]:
+    def _do_together(self, begin: Sequence[str], works: Sequence[Work[Any]]) -> list[Outcome]:
         """All in one transaction. If this raises, all of it is undone."""
         outcomes: list[Outcome] = []
         with self._engine.connect() as connection:
             try:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                _run(connection, begin)
             except DBAPIError as error:  # locked: each for itself would wait as long again
                 return [(None, error)] * len(works)
             for work in works:
@@ -103,18 +110,23 @@ class SqliteTransactions:
             connection.commit()
         return outcomes
 
-    def _outcome(self, work: Work[Any]) -> Outcome:
+    def _outcome(self, begin: Sequence[str], work: Work[Any]) -> Outcome:
         try:
-            return self._do("BEGIN IMMEDIATE", work), None
+            return self._do(begin, work), None
         except Exception as error:
             return None, error
 
-    def _do(self, begin: str, work: Work[T]) -> T:
+    def _do(self, begin: Sequence[str], work: Work[T]) -> T:
         with self._engine.connect() as connection:
-            connection.exec_driver_sql(begin)
+            _run(connection, begin)
             result = work(connection)
             connection.commit()
             return result
+
+
+def _run(connection: Connection, statements: Sequence[str]) -> None:
+    for statement in statements:
+        connection.exec_driver_sql(statement)
 
 
 def open_sqlite(url: URL, busy_timeout_s: float) -> SqliteTransactions:
@@ -147,6 +159,6 @@ def _make_file(path: Path) -> None:
 def _set_up(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # the driver begins no transactions by itself
     cursor = connection.cursor()
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+    for pragma in ("journal_mode = WAL", "foreign_keys = ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()

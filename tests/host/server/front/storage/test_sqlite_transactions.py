@@ -19,9 +19,9 @@ class Counted(SqliteTransactions):
 
     num_transactions = 0
 
-    def _do_batch(self, works):  # type: ignore[no-untyped-def]
+    def _do_batch(self, works, is_lazy):  # type: ignore[no-untyped-def]
         self.num_transactions += 1
-        return super()._do_batch(works)
+        return super()._do_batch(works, is_lazy)
 
 
 @pytest.fixture
@@ -30,7 +30,8 @@ async def transactions(tmp_path: Path) -> AsyncIterator[Counted]:
     opened = open_sqlite(make_url(f"sqlite+pysqlite:///{tmp_path / 'db'}"), 0.05)
     opened.__class__ = Counted
     assert isinstance(opened, Counted)
-    await opened.write(lambda connection: connection.execute(text("CREATE TABLE t (x INTEGER UNIQUE, y TEXT)")))
+    create = text("CREATE TABLE t (x INTEGER UNIQUE, y TEXT)")
+    await opened.write(lambda connection: connection.execute(create), is_lazy=False)
     yield opened
     await opened.close()
 
@@ -42,7 +43,7 @@ async def add(transactions: SqliteTransactions, number: int, *, fails: bool = Fa
             raise ValueError(number)
         return number
 
-    return await transactions.write(work)
+    return await transactions.write(work, is_lazy=False)
 
 
 async def numbers(transactions: SqliteTransactions) -> list[int]:
@@ -70,7 +71,7 @@ async def test_one_that_does_not_fit_on_the_disk_does_not_stop_others(transactio
         pages = connection.scalar(text("PRAGMA page_count"))
         connection.execute(text(f"PRAGMA max_page_count = {pages + 20}"))
 
-    await transactions.write(limit_pages)
+    await transactions.write(limit_pages, is_lazy=False)
     tries = [add(transactions, number, length=1_000_000 if number == 5 else 0) for number in range(10)]
     heard = await outcomes(*tries)
 
@@ -98,3 +99,18 @@ async def test_a_caller_that_gives_up_stops_nobody(transactions: Counted) -> Non
 
     assert isinstance(heard[3], asyncio.CancelledError)
     assert [number for number in await numbers(transactions) if number != 3] == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+
+
+async def test_only_what_is_lazy_does_not_wait_for_the_disk(transactions: Counted) -> None:
+    """And not if it is committed with something that is not."""
+
+    def synchronous(connection: Connection) -> int:
+        level: int = connection.scalar(text("PRAGMA synchronous"))
+        return level
+
+    normal, full = 1, 2
+    assert await transactions.write(synchronous, is_lazy=True) == normal
+    assert await transactions.write(synchronous, is_lazy=False) == full
+    assert await outcomes(*(transactions.write(synchronous, is_lazy=True) for _ in range(3))) == [normal] * 3
+    mixed = await outcomes(*(transactions.write(synchronous, is_lazy=number != 2) for number in range(3)))
+    assert mixed == [full] * 3
