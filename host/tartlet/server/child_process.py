@@ -10,7 +10,9 @@ import signal
 import sys
 from pathlib import Path
 
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
+from tartlet.server.system_calls import OTHER_PROCESSES, OTHER_PROGRAMS, forbid
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 
 _MOST_FILES = 1024
 """Of a worker: its sockets, what Wasmtime maps, and files that it reads."""
@@ -37,8 +39,10 @@ def keep_private() -> None:
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
-def give_up_rights() -> None:
-    """Give up what a worker need not have: more files, a better right to memory than others, programs with more rights.
+def give_up_rights() -> bool:
+    """Give up what a worker need not have: the network, other programs and processes, many files, a claim to memory.
+
+    To be called while there is one thread. Returns whether the kernel can take system calls away; the rest it can.
 
     Address space is not limited: Wasmtime reserves gigabytes of it for each instance, to catch what is out of bounds,
     and touches next to nothing of them. A limit would have to be terabytes, and bound nothing. What is used of memory
@@ -49,7 +53,7 @@ def give_up_rights() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     with contextlib.suppress(OSError):  # not on Linux
         Path("/proc/self/oom_score_adj").write_text(str(_OOM_SCORE))
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    return forbid(("io_uring_setup", *OTHER_PROGRAMS, *OTHER_PROCESSES), other_sockets_than_unix=True)
 
 
 def _prctl(option: int, value: int) -> None:

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 SHOW = """
-import os, resource
+import os, resource, socket
 from tartlet.server.child_process import end_with_parent, give_up_rights, keep_private
 
 end_with_parent(os.getppid())
@@ -17,7 +17,12 @@ keep_private()
 print(oct(os.umask(0)))
 print(*resource.getrlimit(resource.RLIMIT_CORE), *resource.getrlimit(resource.RLIMIT_NOFILE))
 print(open("/proc/self/oom_score_adj").read().strip())
-print([line.split()[1] for line in open("/proc/self/status") if line.startswith("NoNewPrivs")])
+print([line.split()[1] for line in open("/proc/self/status") if line.startswith(("NoNewPrivs", "Seccomp:"))])
+for action in (lambda: socket.socket(socket.AF_INET), lambda: os.execv("/bin/true", ["true"])):
+    try:
+        action()
+    except PermissionError:
+        print("refused")
 """
 FORK = """
 import os, subprocess, sys
@@ -35,10 +40,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these are Linux
 
 
 def test_a_worker_gives_up_what_it_need_not_have() -> None:
-    """No core dumps, few files, private files, the first to go when memory runs out, no programs with more rights."""
+    """No core dumps, few files, private files, no network, no programs; it is the first to go when memory runs out."""
     done = subprocess.run([sys.executable, "-c", SHOW], capture_output=True, text=True, check=True)
 
-    assert done.stdout.splitlines() == ["0o77", "0 0 1024 1024", "500", "['1']"]
+    assert done.stdout.splitlines() == ["0o77", "0 0 1024 1024", "500", "['1', '2']", "refused", "refused"]
 
 
 def test_a_child_goes_with_its_parent() -> None:

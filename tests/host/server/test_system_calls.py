@@ -52,6 +52,25 @@ def test_nothing_else_is_forbidden() -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)  # it has become another program
 
 
+def test_unix_sockets_can_be_left() -> None:
+    """While those of the network cannot be made, whatever they are for."""
+    program = """
+import socket
+from tartlet.server.system_calls import forbid
+
+assert forbid((), other_sockets_than_unix=True)
+socket.socket(socket.AF_UNIX).close()
+for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET):
+    try:
+        socket.socket(family, socket.SOCK_DGRAM)
+    except PermissionError:
+        print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert (done.stdout, done.stderr) == ("refused\n" * 4, "")
+
+
 def test_each_architecture_has_all_calls() -> None:
     """By its own numbers."""
     assert set(_ARCHITECTURES) == set(_NUMBERS)

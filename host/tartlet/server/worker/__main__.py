@@ -9,6 +9,8 @@ import sys
 
 from tartlet.server.child_process import end_with_parent, give_up_rights, keep_private
 
+logger = logging.getLogger("tartlet.server.worker")
+
 
 def main() -> None:
     """Serve until the front closes the connection, or the process is told to end."""
@@ -18,9 +20,11 @@ def main() -> None:
     parser.add_argument("--spares", type=int, required=True, help="Python runners kept ready")
     settings = parser.parse_args()
     end_with_parent(settings.parent)
-    give_up_rights()  # before `keep_private`: thereafter the process cannot be changed from outside of it
+    can_forbid = give_up_rights()  # before `keep_private`, after which the system lets nobody write its score
     keep_private()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    if not can_forbid:
+        logger.warning("this kernel has no seccomp: workers can use the network, and start programs")
     from tartlet.server.worker.worker import work
 
     asyncio.run(work(settings.front, num_spares=settings.spares))

@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 
 from tartlet.errors import RunCancelledError, WorkerLostError
+from tartlet.runner import runner_component
 from tartlet.server.front.processes.child import Child
 from tartlet.server.front.processes.engine_child import EngineChild
 from tartlet.server.front.processes.environment import worker_environment
@@ -60,7 +61,11 @@ class WorkerChild:
         return self._link if self._link.engine == engine[0] else None
 
     async def live(self) -> str:
-        """One life: start a worker, and use it until it ends. Gives how it ended."""
+        """One life: start a worker, and use it until it ends. Gives how it ended.
+
+        Raises BuildError if there is no Python runner: a worker can start no programs, so it is built here.
+        """
+        await asyncio.to_thread(runner_component)
         ours, theirs = socket.socketpair()
         with theirs:
             try:
