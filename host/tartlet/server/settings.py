@@ -55,7 +55,6 @@ class Settings(BaseSettings):
     )
     max_body_bytes: int = Field(2 * MIB, ge=1024, le=1 << 30, description="The longest body of a request.")
     max_upload_bytes: int = Field(16 * MIB, ge=1024, le=1 << 30, description="The largest program.")
-    max_stored_bytes: int = Field(8 << 30, ge=0, description="What the programs of all tenants may take on disk.")
     max_connections: int = Field(2000, ge=1, description="Connections at once; more are answered with 503.")
     keep_alive_s: Seconds = Field(30, description="How long an idle connection is kept open.")
     ping_s: float = Field(15, ge=0.1, le=3600, description="After which silence a stream says that it is alive.")
