@@ -1,0 +1,128 @@
+"""Inferlets that answer HTTP: each request is a run, whose input is the request and whose result is the answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response
+
+from tartlet.server.front.auth import CallerParam, needs
+from tartlet.server.front.errors import ApiError, error_fields, json_response
+from tartlet.server.front.following import wait_for
+from tartlet.server.front.live_run import LiveRun
+from tartlet.server.front.services import ServicesParam
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+SAFETY = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
+"""What a tenant's program answers is no page of the server's own."""
+PROGRAM_FAILED = 502
+
+_HIDDEN = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
+"""Credentials, which the program does not get."""
+_OURS = frozenset(
+    "connection content-length date keep-alive proxy-authenticate server set-cookie trailer transfer-encoding upgrade "
+    "www-authenticate x-request-id".split()
+) | {name.lower() for name in SAFETY}
+"""What the program does not say."""
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e\t]{0,4000}")
+_MOST_HEADERS = 50
+
+router = APIRouter(prefix="/v1/serve", tags=["serve"])
+Name: TypeAlias = Annotated[str, Path(max_length=200, description="An inferlet: its name, or its id.")]
+
+
+class Answer(msgspec.Struct, forbid_unknown_fields=True):
+    """What a program returns to say more than a body."""
+
+    status: Annotated[int, msgspec.Meta(ge=200, le=599)] = 200
+    headers: Annotated[dict[str, str], msgspec.Meta(max_length=_MOST_HEADERS)] = {}
+    body: Any = ""
+    """A text, or what is sent as JSON."""
+
+
+async def serve(name: Name, path: str, request: Request, caller: CallerParam, services: ServicesParam) -> Response:
+    """Run the inferlet with the input `{"request": {"method", "path", "query", "headers", "body"}}`.
+
+    What it returns is the answer: a text; or any JSON; or an object with `status`, `headers` and `body`, some of them.
+    """
+    program = await services.catalogue.program(caller.tenant, name)
+    given = {"request": {**_described(request, path), "body": await _body(request)}}
+    run = await services.runs.start(caller.tenant, program, json.dumps(given), label=name)
+    await wait_for(run, request)
+    return _answer(run)
+
+
+async def serve_root(name: Name, request: Request, caller: CallerParam, services: ServicesParam) -> Response:
+    """The same, for the path `/`."""
+    return await serve(name, "", request, caller, services)
+
+
+for _method in METHODS:  # one each, so that each has a name of its own in the description
+    for _path, _endpoint in (("/{name}", serve_root), ("/{name}/{path:path}", serve)):
+        router.add_api_route(
+            _path,
+            needs("runs:start")(_endpoint),
+            methods=[_method],
+            response_class=Response,
+            name=f"{_endpoint.__name__}_{_method.lower()}",
+            summary="Let an inferlet answer",
+        )
+
+
+def _described(request: Request, path: str) -> dict[str, Any]:
+    """A request without its credentials. Of a header or parameter that comes several times, all values count."""
+    headers: dict[str, str] = {}
+    for header, value in request.headers.items():
+        if header not in _HIDDEN:
+            headers[header] = f"{headers[header]}, {value}" if header in headers else value
+    query: dict[str, list[str]] = {}
+    for key, value in request.query_params.multi_items():
+        query.setdefault(key, []).append(value)
+    return {"method": request.method, "path": f"/{path}", "query": query, "headers": headers}
+
+
+async def _body(request: Request) -> str:
+    try:
+        return (await request.body()).decode()
+    except UnicodeDecodeError:
+        raise ApiError(415, "unsupported_media_type", "the body is not UTF-8 text") from None
+
+
+def _answer(run: LiveRun) -> Response:
+    outcome = run.outcome
+    assert outcome is not None
+    error = outcome.error()
+    if error is not None:
+        return json_response({"error": error_fields(error)}, PROGRAM_FAILED, {"x-run-id": run.run_id})
+    result = json.loads(outcome.result_json or "null")
+    try:
+        answer = msgspec.convert(result, Answer) if _is_answer(result) else Answer(body=result)
+        headers = _headers(answer.headers)
+    except (msgspec.ValidationError, ValueError) as wrong:
+        failure = ApiError(PROGRAM_FAILED, "invalid_answer", f"what the program returned is no answer: {wrong}")
+        return json_response({"error": error_fields(failure)}, PROGRAM_FAILED, {"x-run-id": run.run_id})
+    is_text = isinstance(answer.body, str)
+    body = answer.body if is_text else json.dumps(answer.body)
+    names = {name.lower() for name in headers}
+    if "content-type" not in names:
+        headers["Content-Type"] = "text/plain; charset=utf-8" if is_text else "application/json"
+    content = body.encode("utf-8", "replace")
+    return Response(content, answer.status, {**headers, **SAFETY, "x-run-id": run.run_id})
+
+
+def _is_answer(result: Any) -> bool:
+    return isinstance(result, dict) and bool(result) and result.keys() <= {"status", "headers", "body"}
+
+
+def _headers(given: Mapping[str, str]) -> dict[str, str]:
+    """The headers that a program may send. Raises ValueError for what is none."""
+    for name, value in given.items():
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            raise ValueError(f"the header {name[:100]!r} cannot be sent")
+    return {name: value for name, value in given.items() if name.lower() not in _OURS}
