@@ -12,10 +12,18 @@ from tartlet.server.front.auth import Guard
 from tartlet.server.front.errors import add_error_handlers
 from tartlet.server.front.openai import routes as openai
 from tartlet.server.front.request_log import RequestLog
-from tartlet.server.front.routes import description, health
+from tartlet.server.front.routes import description, figures, health, inferlets, runs, serve, session
 from tartlet.server.front.services import Services
 
-ROUTERS: tuple[APIRouter, ...] = (description.router, health.router, openai.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    description.router,
+    health.router,
+    inferlets.router,
+    runs.router,
+    session.router,
+    serve.router,
+    openai.router,
+)
 """Each route in them declares what it needs (`auth.needs`, `auth.public`), or is refused."""
 
 
@@ -35,7 +43,8 @@ def create_app(services: Services, routers: Iterable[APIRouter] = ROUTERS) -> Fa
         redirect_slashes=False,
     )
     app.state.services = services
-    for router in routers:  # flat, so that the guard finds the route of a request in one list
+    figures_router = figures.open_router if services.settings.public_metrics else figures.router
+    for router in (*routers, figures_router):  # flat, so that the guard finds the route of a request in one list
         app.router.routes.extend(router.routes)
     app.user_middleware = [
         Middleware(RequestLog),

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from tartlet.errors import TartletError
 from tartlet.server.front.errors import ApiError, error_response
 
 KeyScope: TypeAlias = Literal["runs:start", "runs:read", "inferlets:write", "inferlets:read", "openai", "admin"]
@@ -113,7 +114,7 @@ class Guard:
                 declared = await self._admit(route, scope)
                 max_body_bytes = declared.max_body_bytes or max_body_bytes
             _check_length(scope, max_body_bytes)
-        except ApiError as error:
+        except TartletError as error:
             await _refuse(error, scope, receive, send)
             return
         await self._app(scope, _bounded(receive, max_body_bytes), send)
@@ -176,7 +177,7 @@ def _bounded(receive: Receive, allowed: int) -> Receive:
     return counted
 
 
-async def _refuse(error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
+async def _refuse(error: TartletError, scope: Scope, receive: Receive, send: Send) -> None:
     response = error_response(error)
     if scope["type"] == "websocket":
         await WebSocket(scope, receive, send).send_denial_response(response)

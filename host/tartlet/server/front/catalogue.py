@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from tartlet.server.front.blobs import Blobs
+from tartlet.server.front.known_tenants import KnownTenants
 from tartlet.server.front.storage import InferletRecord, Storage
 from tartlet.server.requests import Parameter, ProgramFacts, ProgramRef
 from tartlet.server.sandboxes import Sandboxes
@@ -19,25 +20,6 @@ MOST_FACTS, MOST_CHARS = 200, 300
 """Of what a program says of itself: parameters, imports, and characters of each."""
 
 
-class Quotas(msgspec.Struct, frozen=True):
-    """What a tenant may keep; None: any number."""
-
-    max_upload_bytes: int
-    most: int | None = None
-    """Inferlets."""
-    most_bytes: int | None = None
-    """Of all of them together."""
-    most_names: int | None = None
-
-
-class QuotasOf(Protocol):
-    """Knows what a tenant may keep."""
-
-    async def __call__(self, tenant: str) -> Quotas:
-        """The quotas of a tenant."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     """The programs of all tenants. Each sees its own alone."""
@@ -45,7 +27,9 @@ class Catalogue:
     storage: Storage
     blobs: Blobs
     sandboxes: Sandboxes
-    quotas_of: QuotasOf
+    tenants: KnownTenants
+    max_upload_bytes: int
+    """The largest program, of tenants that have no limit of their own."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """What stands in the database and which files there are is changed together."""
 
@@ -65,8 +49,9 @@ class Catalogue:
             ProgramError: it is no program that can be run.
             QuotaError: the tenant has too much already.
         """
-        quotas = await self.quotas_of(tenant)
-        async with self.blobs.upload(chunks, quotas.max_upload_bytes) as blob:
+        _, limits = await self.tenants.get(tenant)
+        max_bytes = self.max_upload_bytes if limits.upload_bytes is None else limits.upload_bytes
+        async with self.blobs.upload(chunks, max_bytes) as blob:
             ref = ProgramRef(blob.digest, str(blob.path), kind, name or blob.digest[:12])
             facts = await self.sandboxes.describe(ref)
             async with self._lock:
@@ -76,12 +61,12 @@ class Catalogue:
                     kind,
                     blob.num_bytes,
                     _bounded(facts),
-                    most=quotas.most,
-                    most_bytes=quotas.most_bytes,
+                    most=limits.inferlets,
+                    most_bytes=limits.inferlet_bytes,
                 )
                 self.blobs.keep(blob)
         if name is not None:
-            await self.storage.names.tag(tenant, name, blob.digest, most=quotas.most_names)
+            await self.storage.names.tag(tenant, name, blob.digest, most=limits.names)
         return await self.storage.inferlets.get(tenant, blob.digest), is_new
 
     async def get(self, tenant: str, ref: str) -> InferletRecord:
@@ -102,9 +87,9 @@ class Catalogue:
 
     async def tag(self, tenant: str, name: str, ref: str) -> InferletRecord:
         """Let a name stand for an inferlet, whatever it stood for before. Raises NotFoundError, ConfigError, QuotaError."""
-        quotas = await self.quotas_of(tenant)
+        _, limits = await self.tenants.get(tenant)
         digest = await self.storage.names.resolve(tenant, ref)
-        await self.storage.names.tag(tenant, name, digest, most=quotas.most_names)
+        await self.storage.names.tag(tenant, name, digest, most=limits.names)
         return await self.storage.inferlets.get(tenant, digest)
 
     async def delete(self, tenant: str, ref: str) -> InferletRecord:

@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from tartlet.errors import (
@@ -143,6 +144,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(TartletError, _on_tartlet_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(ClientDisconnect, _on_client_gone)
     app.add_exception_handler(Exception, _on_fault)
 
 
@@ -190,6 +192,11 @@ async def _on_http_exception(_request: Request, error: Exception) -> Response:
 async def _on_invalid_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     return error_response(invalid_request(error))
+
+
+async def _on_client_gone(_request: Request, _error: Exception) -> Response:
+    """Nobody reads it; the log has its status."""
+    return error_response(ApiError(CLIENT_CLOSED_REQUEST, "client_closed_request", "the client is gone"))
 
 
 async def _on_fault(request: Request, error: Exception) -> Response:

@@ -44,6 +44,8 @@ class LiveRun:
         self.is_detached = is_detached
         self.created = time.time()
         """Seconds since 1970."""
+        self.is_admitted = False
+        """Whether its start has been allowed."""
         self.usage = RunUsage()
         """All of it once it has ended; what is known before is nothing."""
         self.outcome: Outcome | None = None
@@ -102,6 +104,12 @@ class LiveRun:
         self._reason = self._reason or reason or RunCancelledError("the run was cancelled")
         if self._handle is not None:
             self._handle.cancel()
+
+    async def cancel_and_wait(self, seconds: float) -> None:
+        """End it soon, and wait for that, but not longer than this."""
+        self.cancel()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.ended(), seconds)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

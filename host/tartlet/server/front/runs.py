@@ -10,11 +10,12 @@ from typing import Protocol
 
 import msgspec
 
-from tartlet.errors import RunCancelledError
+from tartlet.errors import RunCancelledError, UnavailableError
 from tartlet.server.failures import to_failure
 from tartlet.server.front.errors import ApiError, not_found
 from tartlet.server.front.live_run import BUFFER_BYTES, LiveRun
 from tartlet.server.front.run_events import Outcome
+from tartlet.server.front.storage import Claim
 from tartlet.server.requests import Control, ProgramRef, RunRequest
 from tartlet.server.sandboxes import Sandboxes
 
@@ -35,27 +36,51 @@ class Terms(msgspec.Struct, frozen=True):
     weight: float = 1.0
 
 
+class EarlierRun(Exception):  # noqa: N818  # no error: the client asks for the run again
+    """A run that was started by the same request before counts instead."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(run_id)
+        self.run_id = run_id
+
+
 class RunPolicy(Protocol):
     """Who may start runs and on which terms, and what is kept of them."""
 
-    async def begin(self, run: LiveRun, limits: Mapping[str, int | None]) -> Terms:
-        """Say on which terms this run may start, with the limits that were asked for, and note that it starts.
+    async def admit(self, run: LiveRun, limits: Mapping[str, int | None], claim: Claim | None) -> Terms:
+        """Wait until the run may start, and say on which terms, with the limits that were asked for.
 
-        Raises: `ApiError` if it may not now (429), or never with such limits (400).
+        It may be cancelled while it waits; then, and when it raises, nothing is held.
+
+        Raises: `EarlierRun`; a `TartletError` if it may not start now, or never with such limits.
         """
         ...
 
+    async def begin(self, run: LiveRun, claim: Claim | None) -> None:
+        """Note that it starts. Raises as `admit`."""
+        ...
+
+    def release(self, run: LiveRun) -> None:
+        """Let go of what `admit` has taken. Called once after each `admit` that has come to its end."""
+        ...
+
     async def end(self, run: LiveRun, outcome: Outcome) -> None:
-        """Note how the run has ended, and its `usage`. Called once for each `begin` that raised nothing."""
+        """Note how it has ended, and its `usage`. Called once for each `begin` that has come to its end."""
         ...
 
 
 class OpenPolicy:
     """Lets everything run and keeps nothing. Implements `RunPolicy`."""
 
-    async def begin(self, run: LiveRun, limits: Mapping[str, int | None]) -> Terms:
+    async def admit(self, run: LiveRun, limits: Mapping[str, int | None], claim: Claim | None) -> Terms:
         """What is asked for."""
         return Terms(dict(limits))
+
+    async def begin(self, run: LiveRun, claim: Claim | None) -> None:
+        """Nothing."""
+
+    def release(self, run: LiveRun) -> None:
+        """Nothing."""
 
     async def end(self, run: LiveRun, outcome: Outcome) -> None:
         """Nothing."""
@@ -102,6 +127,7 @@ class RunRegistry:
         programs: Mapping[str, ProgramRef] | None = None,
         is_detached: bool = False,
         label: str = "",
+        claim: Claim | None = None,
     ) -> LiveRun:
         """Start a run. Hold it (`LiveRun.held`) for as long as a client waits for it, unless it is detached.
 
@@ -115,12 +141,16 @@ class RunRegistry:
             programs: what the program can ask for by name.
             is_detached: it goes on when nobody holds it.
             label: what the client called the program; by default its name.
+            claim: the client's idempotency key, if it has given one.
 
         Raises:
-            ApiError: it may not start; nothing has been done then.
+            EarlierRun: the same request has started a run before.
+            TartletError: it may not start; nothing has been done then.
         """
         if self._is_draining:
             raise ApiError(503, "shutting_down", SHUTTING_DOWN)
+        if not self._sandboxes.is_ready:
+            raise UnavailableError("runs cannot be started now", hint="Ask again in a while; see /health/ready.")
         run = LiveRun(
             tenant,
             label or program.name,
@@ -139,14 +169,16 @@ class RunRegistry:
             programs=dict(programs or {}),
         )
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._run(run, request, begun), name=run.run_id)
+        task = asyncio.create_task(self._run(run, request, claim, begun), name=run.run_id)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         try:
             await asyncio.shield(begun)
         except asyncio.CancelledError:  # who asked is gone: what has begun is ended, and what has not is not missed
-            begun.add_done_callback(asyncio.Future.exception)
+            begun.add_done_callback(_heard)
             run.cancel()
+            if not run.is_admitted:
+                task.cancel()
             raise
         return run
 
@@ -185,16 +217,29 @@ class RunRegistry:
         if self._tasks:
             await asyncio.wait([*self._tasks], timeout=seconds)
 
-    async def _run(self, run: LiveRun, request: RunRequest, begun: asyncio.Future[None]) -> None:
+    async def _run(
+        self, run: LiveRun, request: RunRequest, claim: Claim | None, begun: asyncio.Future[None]
+    ) -> None:
         """All of a run, in a task of its own, which nobody but the registry cancels."""
         try:
-            terms = await self._policy.begin(run, request.limits)
-        except Exception as error:
-            begun.set_exception(error)
+            terms = await self._policy.admit(run, request.limits, claim)
+        except BaseException as error:
+            _tell(begun, error)
             return
-        request = msgspec.structs.replace(request, limits=terms.limits, weight=terms.weight)
-        self._live[run.run_id] = run
-        begun.set_result(None)
+        run.is_admitted = True
+        try:
+            try:
+                await self._policy.begin(run, claim)
+            except BaseException as error:
+                _tell(begun, error)
+                return
+            self._live[run.run_id] = run
+            begun.set_result(None)
+            await self._drive(run, msgspec.structs.replace(request, limits=terms.limits, weight=terms.weight))
+        finally:
+            self._policy.release(run)
+
+    async def _drive(self, run: LiveRun, request: RunRequest) -> None:
         outcome = Outcome("cancelled", failure=to_failure(RunCancelledError(SHUTTING_DOWN)))
         try:
             outcome = await run.drive(self._sandboxes, request)
@@ -217,3 +262,17 @@ class RunRegistry:
         self._ended_bytes += run.num_kept_bytes
         while self._ended and (len(self._ended) > KEPT_RUNS or self._ended_bytes > KEPT_BYTES):
             self._ended_bytes -= self._ended.popitem(last=False)[1].num_kept_bytes
+
+
+def _tell(begun: asyncio.Future[None], error: BaseException) -> None:
+    """Tell who waits for a start that there is none."""
+    if isinstance(error, asyncio.CancelledError):
+        begun.cancel()
+    else:
+        begun.set_exception(error)
+
+
+def _heard(begun: asyncio.Future[None]) -> None:
+    """Note that nobody asks any more why a run has not started."""
+    if not begun.cancelled():
+        begun.exception()

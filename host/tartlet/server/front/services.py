@@ -8,9 +8,19 @@ from typing import Annotated, TypeAlias
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from tartlet.server.front.admission import Admission
 from tartlet.server.front.auth import Authenticate
-from tartlet.server.front.openai.published import NothingPublished, PublishedPrograms
+from tartlet.server.front.blobs import Blobs
+from tartlet.server.front.callers import authenticating
+from tartlet.server.front.catalogue import Catalogue
+from tartlet.server.front.known_tenants import KnownTenants
+from tartlet.server.front.loop_lag import LoopLag
+from tartlet.server.front.metrics import Metrics
+from tartlet.server.front.openai.published import PublishedPrograms
+from tartlet.server.front.policy import StoredPolicy
+from tartlet.server.front.published_programs import StoredPrograms
 from tartlet.server.front.runs import RunRegistry
+from tartlet.server.front.storage import Storage
 from tartlet.server.sandboxes import Sandboxes
 from tartlet.server.settings import Settings
 
@@ -21,9 +31,31 @@ class Services:
 
     settings: Settings
     sandboxes: Sandboxes
+    storage: Storage
+    catalogue: Catalogue
     runs: RunRegistry
+    metrics: Metrics
     authenticate: Authenticate
-    published: PublishedPrograms = field(default_factory=NothingPublished)
+    published: PublishedPrograms
+    loop_lag: LoopLag = field(default_factory=LoopLag)
+
+
+def make_services(settings: Settings, storage: Storage, blobs: Blobs, sandboxes: Sandboxes) -> Services:
+    """Put them together. The runs are to be closed by the caller, before what they need."""
+    metrics, admission = Metrics(), Admission(most_runs=settings.max_runs)
+    tenants = KnownTenants(storage, settings.limits)
+    catalogue = Catalogue(storage, blobs, sandboxes, tenants, settings.max_upload_bytes)
+    policy = StoredPolicy(storage, tenants, admission, metrics)
+    return Services(
+        settings,
+        sandboxes,
+        storage,
+        catalogue,
+        RunRegistry(sandboxes, policy, buffer_bytes=settings.event_buffer_bytes),
+        metrics,
+        authenticating(storage, tenants, admission),
+        StoredPrograms(storage, catalogue),
+    )
 
 
 def services_of(connection: HTTPConnection) -> Services:

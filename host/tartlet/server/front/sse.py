@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from starlette.responses import Response
@@ -30,18 +31,30 @@ class EventStream(Response):
     Args:
         pieces: whole events, as bytes.
         ping_s: after which silence the comment comes.
+        holding: entered for as long as it is sent, such as `LiveRun.held`.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, pieces: AsyncGenerator[bytes, None], *, ping_s: float) -> None:
+    def __init__(
+        self,
+        pieces: AsyncGenerator[bytes, None],
+        *,
+        ping_s: float,
+        holding: AbstractContextManager[None] | None = None,
+    ) -> None:
         self._pieces = pieces
+        self._holding = holding or nullcontext()
         self._ping_s = ping_s
         super().__init__(headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all of it, or as much as the client takes."""
+        with self._holding:
+            await self._send_unless_gone(receive, send)
+
+    async def _send_unless_gone(self, receive: Receive, send: Send) -> None:
         gone = asyncio.create_task(_gone(receive))
         sending = asyncio.create_task(self._send_all(send))
         try:

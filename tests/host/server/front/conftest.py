@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import httpx2
 import pytest
 
 from tartlet.server.front.app import create_app
 from tartlet.server.front.auth import Caller
-from tartlet.server.front.runs import OpenPolicy, RunRegistry
-from tartlet.server.front.services import Services
+from tartlet.server.front.blobs import Blobs
+from tartlet.server.front.services import Services, make_services
+from tartlet.server.front.storage import open_storage
 from tartlet.server.sandboxes import Sandboxes
 from tartlet.server.settings import Settings
 
@@ -30,11 +33,17 @@ async def authenticate(key: str) -> Caller | None:
 
 
 @pytest.fixture
-async def services(sandboxes: Sandboxes) -> AsyncIterator[Services]:
+async def services(sandboxes: Sandboxes, tmp_path: Path) -> AsyncIterator[Services]:
     """What the routes work with; all runs are over when the test is."""
-    runs = RunRegistry(sandboxes, OpenPolicy())
-    yield Services(Settings(), sandboxes, runs, authenticate)
-    await runs.close()
+    folder = tmp_path / "blobs"
+    folder.mkdir()
+    async with open_storage(str(tmp_path / "tartlet.db")) as storage:
+        for tenant in ("acme", "globex"):
+            await storage.tenants.create(tenant)
+        made = make_services(Settings(), storage, Blobs(folder), sandboxes)
+        services = dataclasses.replace(made, authenticate=authenticate)
+        yield services
+        await services.runs.close()
 
 
 @pytest.fixture

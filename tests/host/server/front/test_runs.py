@@ -10,7 +10,8 @@ from tartlet.server.front import runs
 from tartlet.server.front.errors import ApiError
 from tartlet.server.front.live_run import LiveRun
 from tartlet.server.front.run_events import Outcome
-from tartlet.server.front.runs import RunRegistry, Terms
+from tartlet.server.front.runs import EarlierRun, RunRegistry, Terms
+from tartlet.server.front.storage import Claim
 from tartlet.server.requests import ProgramRef
 from tartlet.server.sandboxes import Sandboxes
 
@@ -45,15 +46,31 @@ class Books:
         self.ended: list[tuple[str, str]] = []
         self.refusal: Exception | None = None
         self.gate: asyncio.Event | None = None
+        self.begin_gate: asyncio.Event | None = None
+        self.held = 0
         self.fails_at_end = False
 
-    async def begin(self, run: LiveRun, limits: Mapping[str, int | None]) -> Terms:
-        if self.gate is not None:
-            await self.gate.wait()
-        if self.refusal is not None:
-            raise self.refusal
-        self.begun.append(run.run_id)
+    async def admit(self, run: LiveRun, limits: Mapping[str, int | None], claim: Claim | None) -> Terms:
+        self.held += 1
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+            if self.refusal is not None:
+                raise self.refusal
+        except BaseException:
+            self.held -= 1
+            raise
         return Terms({**limits, "max_cpu_ms": 5000}, 2.0)
+
+    async def begin(self, run: LiveRun, claim: Claim | None) -> None:
+        if self.begin_gate is not None:
+            await self.begin_gate.wait()
+        if claim is not None:
+            raise EarlierRun("run_earlier")
+        self.begun.append(run.run_id)
+
+    def release(self, run: LiveRun) -> None:
+        self.held -= 1
 
     async def end(self, run: LiveRun, outcome: Outcome) -> None:
         assert not run.has_ended
@@ -74,6 +91,7 @@ async def registry(sandboxes: Sandboxes, books: Books) -> AsyncIterator[RunRegis
     await registry.close()
     assert registry.num_live == 0
     assert len(books.begun) == len(books.ended)
+    assert books.held == 0
 
 
 @pytest.fixture
@@ -128,20 +146,45 @@ async def test_what_may_not_start_leaves_nothing(registry: RunRegistry, books: B
     assert registry.num_live == 0
 
 
-async def test_who_stops_waiting_for_a_start_ends_the_run(
+async def test_who_stops_waiting_for_a_place_gives_it_up(
     registry: RunRegistry, books: Books, endless: ProgramRef
 ) -> None:
-    """What the policy had begun all the same has its end in the books."""
+    """Nothing is held for a client that is gone."""
     books.gate = asyncio.Event()
     starting = asyncio.create_task(registry.start("acme", endless, "{}"))
+    while not books.held:
+        await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    await registry.drain(60)
+
+    assert (books.held, books.begun) == (0, [])
+
+
+async def test_who_goes_while_a_run_begins_ends_it(registry: RunRegistry, books: Books, endless: ProgramRef) -> None:
+    """What was written down all the same has its end in the books."""
+    books.begin_gate = asyncio.Event()
+    starting = asyncio.create_task(registry.start("acme", endless, "{}"))
+    while not books.held:
+        await asyncio.sleep(0)
     await asyncio.sleep(0)
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
-    books.gate.set()
+    books.begin_gate.set()
     await registry.drain(60)
 
     assert [status for _, status in books.ended] == ["cancelled"]
+
+
+async def test_a_request_that_has_a_run_already(registry: RunRegistry, echo: ProgramRef) -> None:
+    """The caller hears which; no second one is started."""
+    with pytest.raises(EarlierRun) as earlier:
+        await registry.start("acme", echo, "{}", claim=Claim("k", "h"))
+
+    assert earlier.value.run_id == "run_earlier"
+    assert registry.num_live == 0
 
 
 async def test_a_drain_waits_then_cancels(registry: RunRegistry, books: Books, endless: ProgramRef) -> None:

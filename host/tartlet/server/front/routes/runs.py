@@ -8,15 +8,14 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import Response
 
-from tartlet.errors import NotFoundError
 from tartlet.server.front.auth import CallerParam, needs
 from tartlet.server.front.errors import ApiError, json_response
-from tartlet.server.front.following import stream_of, wait_for
-from tartlet.server.front.live_run import LiveRun
+from tartlet.server.front.following import stream_of, unless_gone, wait_for
 from tartlet.server.front.routes.inferlets import Ref, page
+from tartlet.server.front.runs import EarlierRun
 from tartlet.server.front.services import Services, ServicesParam
 from tartlet.server.front.shapes import RunBody, RunList, RunShape, json_text, live_run_fields, run_record_fields
-from tartlet.server.front.sse import EventStream, sse_event
+from tartlet.server.front.sse import sse_event
 from tartlet.server.front.storage import Claim
 
 CANCEL_WAIT_S = 2.0
@@ -55,7 +54,7 @@ async def start(
     tenant = caller.tenant
     is_stream = body.stream or "text/event-stream" in request.headers.get("accept", "")
     program = await services.catalogue.program(tenant, ref)
-    run = await services.runs.start(
+    starting = services.runs.start(
         tenant,
         program,
         json_text(body.input, "input"),
@@ -67,8 +66,15 @@ async def start(
         label=ref,
         claim=_claim(idempotency_key, program.digest, body),
     )
+    try:
+        run = await unless_gone(request, starting)
+    except EarlierRun as earlier:
+        found = services.runs.get(tenant, earlier.run_id)
+        if found is None:
+            return await _ended_long_ago(tenant, earlier.run_id, services, is_stream=is_stream)
+        run = found
     if is_stream:
-        return EventStream(stream_of(run), ping_s=services.settings.ping_s)
+        return stream_of(run, services.settings.ping_s)
     if body.wait:
         await wait_for(run, request)
         return json_response(live_run_fields(run))
@@ -128,8 +134,8 @@ async def events(
     """Follow a run from any event on. What is not kept any more is told of by an event `dropped`."""
     run = services.runs.get(caller.tenant, run_id)
     if run is None:
-        return await _ended_long_ago(caller.tenant, run_id, services)
-    return EventStream(stream_of(run, place(after, last_event_id)), ping_s=services.settings.ping_s)
+        return await _ended_long_ago(caller.tenant, run_id, services, is_stream=True)
+    return stream_of(run, services.settings.ping_s, place(after, last_event_id))
 
 
 def place(after: int | None, last_event_id: str | None) -> int | None:
@@ -141,17 +147,12 @@ def place(after: int | None, last_event_id: str | None) -> int | None:
     return int(last_event_id)
 
 
-async def find_run(services: Services, tenant: str, run_id: str) -> LiveRun:
-    """A run that can be followed. Raises NotFoundError."""
-    run = services.runs.get(tenant, run_id)
-    if run is None:
-        raise NotFoundError(f"there is no run {run_id[:100]!r}")
-    return run
-
-
-async def _ended_long_ago(tenant: str, run_id: str, services: Services) -> Response:
-    record = run_record_fields(await services.storage.runs.get(tenant, run_id))
-    data = sse_event("finished", {"type": "finished", "seq": 0, "run": record})
+async def _ended_long_ago(tenant: str, run_id: str, services: Services, *, is_stream: bool) -> Response:
+    """What is on record of a run, for who asks for its events or its end. Raises NotFoundError."""
+    fields = run_record_fields(await services.storage.runs.get(tenant, run_id))
+    if not is_stream:
+        return json_response(fields)
+    data = sse_event("finished", {"type": "finished", "seq": 0, "run": fields})
     return Response(data, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
 

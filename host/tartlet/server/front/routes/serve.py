@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from tartlet.server.front.auth import CallerParam, needs
 from tartlet.server.front.errors import ApiError, error_fields, json_response
-from tartlet.server.front.following import wait_for
+from tartlet.server.front.following import unless_gone, wait_for
 from tartlet.server.front.live_run import LiveRun
 from tartlet.server.front.services import ServicesParam
 
@@ -53,7 +53,7 @@ async def serve(name: Name, path: str, request: Request, caller: CallerParam, se
     """
     program = await services.catalogue.program(caller.tenant, name)
     given = {"request": {**_described(request, path), "body": await _body(request)}}
-    run = await services.runs.start(caller.tenant, program, json.dumps(given), label=name)
+    run = await unless_gone(request, services.runs.start(caller.tenant, program, json.dumps(given), label=name))
     await wait_for(run, request)
     return _answer(run)
 

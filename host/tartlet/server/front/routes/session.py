@@ -46,6 +46,11 @@ async def session(
         await websocket.send_denial_response(error_response(error))
         return
     await websocket.accept()
+    with run.held():
+        await _converse(websocket, run, after)
+
+
+async def _converse(websocket: WebSocket, run: LiveRun, after: int | None) -> None:
     sending = asyncio.create_task(_send_all(websocket, run, after))
     taking = asyncio.create_task(_take_all(websocket, run))
     try:
