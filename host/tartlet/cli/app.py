@@ -12,6 +12,7 @@ import typer
 import tartlet
 from tartlet.cli.build import build
 from tartlet.cli.check import check
+from tartlet.cli.config import config_app
 from tartlet.cli.doctor import doctor
 from tartlet.cli.errors import reporting
 from tartlet.cli.key import key_app
@@ -21,6 +22,7 @@ from tartlet.cli.run import run
 from tartlet.cli.saved import saved_app
 from tartlet.cli.tenant import tenant_app
 from tartlet.cli.usage import usage
+from tartlet.cli.serve import serve
 
 app = typer.Typer(
     name="tartlet",
@@ -31,13 +33,14 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 the program failed, 2 wrong use, 3 a limit was exceeded, 4 a program or model "
     "cannot be loaded, 70 a fault of Tartlet's own, 130 cancelled.",
 )
-for command in (run, build, check, new):
+for command in (run, serve, build, check, new):
     app.command()(reporting(command))
 app.add_typer(models_app, name="models")
 app.add_typer(saved_app, name="saved")
 app.add_typer(tenant_app, name="tenant")
 app.add_typer(key_app, name="key")
 app.command()(reporting(usage))
+app.add_typer(config_app, name="config")
 app.command()(reporting(doctor))
 
 

@@ -55,6 +55,10 @@ class Settings(BaseSettings):
     )
     max_body_bytes: int = Field(2 * MIB, ge=1024, le=1 << 30, description="The longest body of a request.")
     max_upload_bytes: int = Field(16 * MIB, ge=1024, le=1 << 30, description="The largest program.")
+    max_runs: Count | None = Field(None, description="Runs of all tenants at once; others wait. No limit if not given.")
+    limits: dict[str, int | None] = Field(
+        {}, description="What every tenant may use, as in `tartlet tenant set --limit`; a tenant's own go over it."
+    )
     max_connections: int = Field(2000, ge=1, description="Connections at once; more are answered with 503.")
     keep_alive_s: Seconds = Field(30, description="How long an idle connection is kept open.")
     ping_s: float = Field(15, ge=0.1, le=3600, description="After which silence a stream says that it is alive.")

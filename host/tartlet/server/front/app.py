@@ -47,7 +47,7 @@ def create_app(services: Services, routers: Iterable[APIRouter] = ROUTERS) -> Fa
     for router in (*routers, figures_router):  # flat, so that the guard finds the route of a request in one list
         app.router.routes.extend(router.routes)
     app.user_middleware = [
-        Middleware(RequestLog),
+        Middleware(RequestLog, metrics=services.metrics),
         Middleware(
             Guard,
             routes=app.router.routes,

@@ -86,7 +86,10 @@ class Catalogue:
         return ProgramRef(record.digest, str(self.blobs.path(record.digest)), record.kind, f"{record.tenant}/{name}")
 
     async def tag(self, tenant: str, name: str, ref: str) -> InferletRecord:
-        """Let a name stand for an inferlet, whatever it stood for before. Raises NotFoundError, ConfigError, QuotaError."""
+        """Let a name stand for an inferlet, whatever it stood for before.
+
+        Raises: NotFoundError, ConfigError (it cannot be a name), QuotaError.
+        """
         _, limits = await self.tenants.get(tenant)
         digest = await self.storage.names.resolve(tenant, ref)
         await self.storage.names.tag(tenant, name, digest, most=limits.names)

@@ -5,11 +5,13 @@ Ours are called `tartlet_*`. Those that routers read to choose a server have the
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
 from tartlet.server.front.live_run import LiveRun
 from tartlet.server.front.run_events import Outcome
 from tartlet_engine.api import EngineStats
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a series for each that says when it began
 
 MOST_TENANTS = 200
 """That have figures of their own; those of others are summed up as `other`."""
@@ -43,7 +45,11 @@ class Metrics:
 
         self._requests = counter("tartlet_requests", "Requests.", "route", "method", "status")
         self._request_seconds = Histogram(
-            "tartlet_request_seconds", "Time until a request was answered.", ["route"], registry=registry, buckets=SECONDS
+            "tartlet_request_seconds",
+            "Time until a request was answered.",
+            ["route"],
+            registry=registry,
+            buckets=SECONDS,
         )
         self._runs = counter("tartlet_request_success", "Runs that have ended.", "finished_reason")
         self._tenant_runs = counter("tartlet_runs", "Runs that have ended.", "tenant", "status")
@@ -54,7 +60,10 @@ class Metrics:
         self._cpu_seconds = counter("tartlet_guest_cpu_seconds", "Time spent running programs.", "tenant")
         self._host_calls = counter("tartlet_host_calls", "Calls from programs to the host.", "tenant")
         self._run_seconds = Histogram(
-            "tartlet_e2e_request_latency_seconds", "Time from a run's start to its end.", registry=registry, buckets=SECONDS
+            "tartlet_e2e_request_latency_seconds",
+            "Time from a run's start to its end.",
+            registry=registry,
+            buckets=SECONDS,
         )
         self._first_token_seconds = Histogram(
             "tartlet_time_to_first_token_seconds",

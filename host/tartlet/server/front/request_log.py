@@ -10,16 +10,20 @@ import time
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tartlet.server.front.metrics import Metrics
+
 logger = logging.getLogger("tartlet.requests")
 
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "WEBSOCKET"})
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class RequestLog:
     """Gives each request an id, which is the client's own if that is short and plain, and logs how it went."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -46,14 +50,17 @@ class RequestLog:
             await self._app(scope, receive, noting)
         finally:
             caller = state.get("caller")
+            seconds = time.monotonic() - began
+            method, route = scope.get("method", "WEBSOCKET"), getattr(scope.get("route"), "path", None)
+            self._metrics.request(route or "none", method if method in _METHODS else "OTHER", status, seconds)
             fields = {
                 "request_id": request_id,
                 "tenant": getattr(caller, "tenant", None),
                 "key_id": getattr(caller, "key_id", None),
-                "method": scope.get("method", "WEBSOCKET"),
-                "route": getattr(scope.get("route"), "path", None),
+                "method": method[:20],
+                "route": route,
                 "status": status,
-                "duration_ms": round((time.monotonic() - began) * 1000, 1),
+                "duration_ms": round(seconds * 1000, 1),
             }
             logger.info("request", extra=fields)
 

@@ -36,7 +36,7 @@ class Terms(msgspec.Struct, frozen=True):
     weight: float = 1.0
 
 
-class EarlierRun(Exception):  # noqa: N818  # no error: the client asks for the run again
+class EarlierRun(Exception):
     """A run that was started by the same request before counts instead."""
 
     def __init__(self, run_id: str) -> None:
@@ -217,9 +217,7 @@ class RunRegistry:
         if self._tasks:
             await asyncio.wait([*self._tasks], timeout=seconds)
 
-    async def _run(
-        self, run: LiveRun, request: RunRequest, claim: Claim | None, begun: asyncio.Future[None]
-    ) -> None:
+    async def _run(self, run: LiveRun, request: RunRequest, claim: Claim | None, begun: asyncio.Future[None]) -> None:
         """All of a run, in a task of its own, which nobody but the registry cancels."""
         try:
             terms = await self._policy.admit(run, request.limits, claim)

@@ -36,7 +36,9 @@ class ControlBody(Body):
 
     def to_control(self) -> Control:
         """As whoever runs programs takes it."""
-        return Control(self.prompt, json_text(self.config, "control.config"), self.chat, self.max_tokens, self.temperature)
+        return Control(
+            self.prompt, json_text(self.config, "control.config"), self.chat, self.max_tokens, self.temperature
+        )
 
 
 class RunBody(Body):

@@ -40,7 +40,10 @@ async def read_upload(request: Request, max_source_bytes: int) -> tuple[Kind, As
     else:
         known = ", ".join((*COMPONENT_TYPES, *PYTHON_TYPES, *JSON_TYPES))
         raise ApiError(
-            415, "unsupported_media_type", f"a program does not come as {media_type[:100]!r}", hint=f"Send one of {known}."
+            415,
+            "unsupported_media_type",
+            f"a program does not come as {media_type[:100]!r}",
+            hint=f"Send one of {known}.",
         )
     return "source", _once(msgspec.json.encode(source, order="deterministic"))
 

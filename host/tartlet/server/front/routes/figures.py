@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
@@ -14,7 +16,8 @@ router = APIRouter(tags=["health"])
 open_router = APIRouter(tags=["health"])
 """Instead of `router`, if the operator has opened the figures to everybody."""
 
-FIGURES = {200: {"description": "The figures.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+TEXT = {"text/plain": {"schema": {"type": "string"}}}
+FIGURES: dict[int | str, dict[str, Any]] = {200: {"description": "The figures.", "content": TEXT}}
 
 
 @router.get("/metrics", response_class=Response, responses=FIGURES, summary="Figures for Prometheus")

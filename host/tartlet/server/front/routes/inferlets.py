@@ -68,7 +68,9 @@ async def list_all(
     caller: CallerParam,
     services: ServicesParam,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    after: Annotated[str | None, Query(max_length=200, description="The id of the last one of the page before.")] = None,
+    after: Annotated[
+        str | None, Query(max_length=200, description="The id of the last one of the page before.")
+    ] = None,
 ) -> Response:
     """The tenant's inferlets, the newest first."""
     last = None if after is None else await services.catalogue.get(caller.tenant, after)

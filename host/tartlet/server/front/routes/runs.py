@@ -87,7 +87,9 @@ async def list_all(
     caller: CallerParam,
     services: ServicesParam,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    after: Annotated[str | None, Query(max_length=100, description="The id of the last one of the page before.")] = None,
+    after: Annotated[
+        str | None, Query(max_length=100, description="The id of the last one of the page before.")
+    ] = None,
     status: Literal["running", "succeeded", "failed", "cancelled"] | None = None,
 ) -> Response:
     """The tenant's runs, the newest first."""

@@ -25,9 +25,21 @@ PROGRAM_FAILED = 502
 _HIDDEN = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
 """Credentials, which the program does not get."""
 _OURS = frozenset(
-    "connection content-length date keep-alive proxy-authenticate server set-cookie trailer transfer-encoding upgrade "
-    "www-authenticate x-request-id".split()
-) | {name.lower() for name in SAFETY}
+    {
+        *(
+            "connection",
+            "content-length",
+            "date",
+            "keep-alive",
+            "proxy-authenticate",
+            "server",
+            "set-cookie",
+            "trailer",
+        ),
+        *("transfer-encoding", "upgrade", "www-authenticate", "x-request-id", "x-run-id"),
+        *(name.lower() for name in SAFETY),
+    }
+)
 """What the program does not say."""
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e\t]{0,4000}")

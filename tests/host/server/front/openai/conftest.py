@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -20,7 +21,6 @@ from tartlet.server.front.runs import OpenPolicy, RunRegistry
 from tartlet.server.front.services import Services
 from tartlet.server.requests import ProgramRef
 from tartlet.server.sandboxes import Sandboxes
-from tartlet.server.settings import Settings
 from tartlet.testing import FakeEngine
 from tartlet.testing.fake_engine import echo
 
@@ -84,7 +84,7 @@ def shelf(sandboxes: Sandboxes, store_source: Callable[[str], ProgramRef]) -> Sh
 
 
 @pytest.fixture
-async def services(sandboxes: Sandboxes, shelf: Shelf) -> AsyncIterator[Services]:
+async def services(services: Services, sandboxes: Sandboxes, shelf: Shelf) -> AsyncIterator[Services]:
     """What the routes work with."""
 
     async def authenticate(key: str) -> Any:
@@ -93,7 +93,7 @@ async def services(sandboxes: Sandboxes, shelf: Shelf) -> AsyncIterator[Services
         return Caller(key.removeprefix("key-of-"), frozenset({"openai"}))
 
     runs = RunRegistry(sandboxes, OpenPolicy())
-    yield Services(Settings(), sandboxes, runs, authenticate, shelf)
+    yield dataclasses.replace(services, runs=runs, authenticate=authenticate, published=shelf)
     await runs.close()
 
 

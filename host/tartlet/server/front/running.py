@@ -1,0 +1,161 @@
+"""The front from its start to its end: storage, programs, HTTP; and a shut-down that lets runs come to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from tartlet import paths
+from tartlet.errors import ConfigError
+from tartlet.progress import Progress
+from tartlet.server.front.app import create_app
+from tartlet.server.front.blobs import Blobs
+from tartlet.server.front.http_protocol import BoundedHttp
+from tartlet.server.front.services import Services, make_services
+from tartlet.server.front.storage import Storage, open_storage
+from tartlet.server.sandboxes import Sandboxes
+from tartlet.server.settings import Settings
+
+logger = logging.getLogger("tartlet.server")
+
+CLOSE_TIMEOUT_S = 5
+"""How long open connections may take when all runs have ended."""
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+OpenSandboxes = Callable[[Settings, Progress], AbstractAsyncContextManager[Sandboxes]]
+Announce = Callable[[str, str | None], None]
+"""Tells the server's URL, and the operator's key if it was made just now."""
+
+
+async def run_server(settings: Settings, open_sandboxes: OpenSandboxes, progress: Progress, announce: Announce) -> None:
+    """Serve until a signal comes and all runs have ended, or the time for that is over.
+
+    Args:
+        settings: of the server.
+        open_sandboxes: opens whoever runs programs.
+        progress: hears of what is fetched, built and loaded.
+        announce: is called when the server listens.
+
+    Raises: ConfigError, ModelError, UnavailableError if it cannot start.
+    """
+    database = settings.database.get_secret_value() if settings.database else None
+    async with open_storage(database) as storage, open_sandboxes(settings, progress) as sandboxes:
+        services = make_services(settings, storage, await _open_blobs(storage), sandboxes)
+        num_lost = await storage.runs.end_all_lost()
+        if num_lost:
+            logger.warning("runs that had no end", extra={"runs": num_lost})
+        first_key = await storage.keys.create_first()
+        try:
+            async with _background(services):
+                token = None if first_key is None else first_key.token
+                await _serve(create_app(services), services, lambda url: announce(url, token))
+        finally:
+            await services.runs.close()
+
+
+def blobs_folder() -> Path:
+    """Where uploaded programs lie: in `TARTLET_HOME`, in a folder that is the owner's alone."""
+    folder = paths.server_folder() / "blobs"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+async def _open_blobs(storage: Storage) -> Blobs:
+    blobs = Blobs(blobs_folder())
+    blobs.sweep(await storage.inferlets.digests())
+    return blobs
+
+
+@asynccontextmanager
+async def _background(services: Services) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(services.loop_lag.measure())]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that leaves signals to us, and tells when it listens."""
+
+    def __init__(self, config: uvicorn.Config, on_listening: Callable[[int], None]) -> None:
+        super().__init__(config)
+        self._on_listening = on_listening
+
+    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        """Listen."""
+        await super().startup(sockets)  # type: ignore[arg-type]
+        if self.started:
+            port = next(socket.getsockname()[1] for server in self.servers for socket in server.sockets)
+            self._on_listening(port)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing."""
+        yield
+
+
+async def _serve(app: FastAPI, services: Services, announce: Callable[[str], None]) -> None:
+    settings = services.settings
+    shown_host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        loop="none",
+        http=BoundedHttp,
+        ws="websockets-sansio",
+        ws_max_size=1 << 20,
+        ws_per_message_deflate=False,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=settings.max_connections,
+        timeout_keep_alive=int(settings.keep_alive_s),
+        timeout_graceful_shutdown=CLOSE_TIMEOUT_S,
+    )
+    server = _Server(config, lambda port: announce(f"http://{shown_host}:{port}"))
+    stopping = asyncio.create_task(_stop_on_signal(server, services))
+    try:
+        await server.serve()
+    except SystemExit:  # uvicorn's way to say that it cannot listen
+        hint = "Choose another with --port; 0 is any that is free."
+        raise ConfigError(f"cannot listen on {shown_host}:{settings.port}", hint=hint) from None
+    finally:
+        stopping.cancel()
+        await asyncio.gather(stopping, return_exceptions=True)
+
+
+async def _stop_on_signal(server: uvicorn.Server, services: Services) -> None:
+    """Wait for a signal, then drain; a second one cuts that short."""
+    loop = asyncio.get_running_loop()
+    signals: asyncio.Queue[int] = asyncio.Queue()
+    for each in SIGNALS:
+        loop.add_signal_handler(each, signals.put_nowait, each)
+    try:
+        await signals.get()
+        logger.info("draining", extra={"runs": services.runs.num_live, "seconds": services.settings.drain_s})
+        draining = asyncio.create_task(services.runs.drain(services.settings.drain_s))
+        again = asyncio.create_task(signals.get())
+        await asyncio.wait({draining, again}, return_when=asyncio.FIRST_COMPLETED)
+        if again.done():
+            await services.runs.close()
+        for task in (draining, again):
+            task.cancel()
+        await asyncio.gather(draining, again, return_exceptions=True)
+    finally:
+        for each in SIGNALS:
+            loop.remove_signal_handler(each)
+        server.should_exit = True
