@@ -20,9 +20,9 @@ from tartlet.cli.models import models_app
 from tartlet.cli.new import new
 from tartlet.cli.run import run
 from tartlet.cli.saved import saved_app
+from tartlet.cli.serve import serve
 from tartlet.cli.tenant import tenant_app
 from tartlet.cli.usage import usage
-from tartlet.cli.serve import serve
 
 app = typer.Typer(
     name="tartlet",

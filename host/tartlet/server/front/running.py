@@ -11,7 +11,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
 
 from tartlet import paths
 from tartlet.errors import ConfigError
@@ -47,18 +46,19 @@ async def run_server(settings: Settings, open_sandboxes: OpenSandboxes, progress
     Raises: ConfigError, ModelError, UnavailableError if it cannot start.
     """
     database = settings.database.get_secret_value() if settings.database else None
-    async with open_storage(database) as storage, open_sandboxes(settings, progress) as sandboxes:
-        services = make_services(settings, storage, await _open_blobs(storage), sandboxes)
-        num_lost = await storage.runs.end_all_lost()
-        if num_lost:
-            logger.warning("runs that had no end", extra={"runs": num_lost})
-        first_key = await storage.keys.create_first()
-        try:
-            async with _background(services):
-                token = None if first_key is None else first_key.token
-                await _serve(create_app(services), services, lambda url: announce(url, token))
-        finally:
-            await services.runs.close()
+    with _Signals() as signals:
+        async with open_storage(database) as storage, open_sandboxes(settings, progress) as sandboxes:
+            services = make_services(settings, storage, await _open_blobs(storage), sandboxes)
+            num_lost = await storage.runs.end_all_lost()
+            if num_lost:
+                logger.warning("runs that had no end", extra={"runs": num_lost})
+            first_key = await storage.keys.create_first()
+            token = None if first_key is None else first_key.token
+            try:
+                async with _background(services):
+                    await _serve(services, signals, lambda url: announce(url, token))
+            finally:
+                await services.runs.close()
 
 
 def blobs_folder() -> Path:
@@ -105,11 +105,35 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def _serve(app: FastAPI, services: Services, announce: Callable[[str], None]) -> None:
+class _Signals:
+    """Signals to stop, once they are taken: before that they end the process as usual, in the midst of its start."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._came: asyncio.Queue[int] = asyncio.Queue()
+
+    def __enter__(self) -> _Signals:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in SIGNALS:
+            self._loop.remove_signal_handler(each)
+
+    def take(self) -> None:
+        """Take them from now on."""
+        for each in SIGNALS:
+            self._loop.add_signal_handler(each, self._came.put_nowait, each)
+
+    async def wait(self) -> None:
+        """Wait for the next."""
+        await self._came.get()
+
+
+async def _serve(services: Services, signals: _Signals, announce: Callable[[str], None]) -> None:
     settings = services.settings
     shown_host = f"[{settings.host}]" if ":" in settings.host else settings.host
     config = uvicorn.Config(
-        app,
+        create_app(services),
         host=settings.host,
         port=settings.port,
         loop="none",
@@ -127,7 +151,8 @@ async def _serve(app: FastAPI, services: Services, announce: Callable[[str], Non
         timeout_graceful_shutdown=CLOSE_TIMEOUT_S,
     )
     server = _Server(config, lambda port: announce(f"http://{shown_host}:{port}"))
-    stopping = asyncio.create_task(_stop_on_signal(server, services))
+    signals.take()
+    stopping = asyncio.create_task(_stop_on_signal(server, services, signals))
     try:
         await server.serve()
     except SystemExit:  # uvicorn's way to say that it cannot listen
@@ -138,24 +163,18 @@ async def _serve(app: FastAPI, services: Services, announce: Callable[[str], Non
         await asyncio.gather(stopping, return_exceptions=True)
 
 
-async def _stop_on_signal(server: uvicorn.Server, services: Services) -> None:
+async def _stop_on_signal(server: uvicorn.Server, services: Services, signals: _Signals) -> None:
     """Wait for a signal, then drain; a second one cuts that short."""
-    loop = asyncio.get_running_loop()
-    signals: asyncio.Queue[int] = asyncio.Queue()
-    for each in SIGNALS:
-        loop.add_signal_handler(each, signals.put_nowait, each)
+    await signals.wait()
+    logger.info("draining", extra={"runs": services.runs.num_live, "seconds": services.settings.drain_s})
+    draining = asyncio.create_task(services.runs.drain(services.settings.drain_s))
+    again = asyncio.create_task(signals.wait())
     try:
-        await signals.get()
-        logger.info("draining", extra={"runs": services.runs.num_live, "seconds": services.settings.drain_s})
-        draining = asyncio.create_task(services.runs.drain(services.settings.drain_s))
-        again = asyncio.create_task(signals.get())
         await asyncio.wait({draining, again}, return_when=asyncio.FIRST_COMPLETED)
         if again.done():
             await services.runs.close()
+    finally:
         for task in (draining, again):
             task.cancel()
         await asyncio.gather(draining, again, return_exceptions=True)
-    finally:
-        for each in SIGNALS:
-            loop.remove_signal_handler(each)
         server.should_exit = True

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import uvicorn
+
+from tartlet.server.front import http_protocol
+from tartlet.server.front.http_protocol import MAX_HEADER_BYTES, MAX_HEADERS, BoundedHttp
+
+
+async def app(scope: dict[str, object], receive: object, send: object) -> None:
+    from starlette.requests import Request
+    from starlette.responses import PlainTextResponse
+
+    request = Request(scope, receive)  # type: ignore[arg-type]
+    body = await request.body()
+    await PlainTextResponse(f"{len(request.headers)} {len(body)}")(scope, receive, send)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    config = uvicorn.Config(app, port=0, loop="none", http=BoundedHttp, lifespan="off", log_config=None)  # type: ignore[arg-type]
+    server = uvicorn.Server(config)
+    server.capture_signals = __import__("contextlib").nullcontext  # type: ignore[method-assign]
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    yield server.servers[0].sockets[0].getsockname()[1]
+    server.should_exit = True
+    await serving
+
+
+async def exchange(port: int, *pieces: bytes) -> bytes:
+    """Send pieces, as far as they are taken, and give all that comes back."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+        return await asyncio.wait_for(reader.read(), 30)
+    except ConnectionError:
+        return b"reset"
+    finally:
+        writer.close()
+        await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+
+
+def request(*headers: str, body: bytes = b"", path: str = "/") -> bytes:
+    lines = [f"POST {path} HTTP/1.1", "host: h", "connection: close", f"content-length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+async def test_a_usual_request(port: int) -> None:
+    """It passes, with a body longer than headers may be."""
+    answer = await exchange(port, request("x: " + "y" * 1000, body=b"z" * 3 * MAX_HEADER_BYTES))
+
+    assert answer.endswith(f"4 {3 * MAX_HEADER_BYTES}".encode())
+
+
+async def test_requests_in_a_row(port: int) -> None:
+    """What is counted begins anew with each."""
+    first = request("x: " + "y" * 40_000, body=b"abc").replace(b"connection: close\r\n", b"")
+    answer = await exchange(port, first, first, request(body=b"abc"))
+
+    assert answer.count(b"HTTP/1.1 200") == 3
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [request(*[f"x{index}: y" for index in range(MAX_HEADERS + 1)])],
+        [b"GET / HTTP/1.1\r\nx: ", *[b"y" * 10_000] * 50],
+        [b"GET /", *[b"y" * 10_000] * 50],
+        [b"GET / HTTP/1.1\r\n", *[f"x{index}: {'y' * 100}\r\n".encode() for index in range(2000)]],
+    ],
+)
+async def test_headers_that_are_too_long(port: int, pieces: list[bytes]) -> None:
+    """The connection is closed, and does not take in the rest."""
+    answer = await exchange(port, *pieces)
+
+    assert answer == b"reset" or answer.startswith(b"HTTP/1.1 431")
+
+
+async def test_headers_that_do_not_come(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who says nothing, or half, is not waited for."""
+    monkeypatch.setattr(http_protocol, "HEADER_TIMEOUT_S", 0.05)
+
+    assert await exchange(port) == b""
+    assert await exchange(port, b"GET / HTTP/1.1\r\nx: ") == b""
+
+
+async def test_what_is_no_http(port: int) -> None:
+    """It is answered as such."""
+    assert (await exchange(port, b"\x16\x03\x01\x02\x00\x01\r\n\r\n")).startswith(b"HTTP/1.1 400")
