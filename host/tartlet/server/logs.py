@@ -19,7 +19,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Write the line. Fields that are None are left out."""
-        line = {"time": _time(record), "level": record.levelname.lower(), "logger": record.name}
+        line: dict[str, Any] = {"time": _time(record), "level": record.levelname.lower(), "logger": record.name}
         line["message"] = record.getMessage()[:MAX_TEXT_LEN]
         line |= {name: value for name, value in fields_of(record).items() if value is not None}
         if record.exc_info:
