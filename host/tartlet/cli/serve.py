@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -71,21 +71,25 @@ def serve(
 
 def open_sandboxes(settings: Settings, progress: Progress) -> AbstractAsyncContextManager[Sandboxes]:
     """Whoever runs programs: this process, or others."""
-    from tartlet.server.front.in_process import open_in_process
+    engine_settings: dict[str, Any] = {
+        "model": settings.model,
+        "dtype": settings.dtype,
+        "quantize": settings.quantize,
+        "threads": settings.threads,
+        "kv_pages": settings.kv_pages,
+        "swap_bytes": settings.swap_bytes,
+        "prefix_cache": settings.prefix_cache,
+        "saved_bytes": settings.saved_bytes,
+        "adapters": settings.adapters,
+        "adapter_bytes": settings.adapter_bytes,
+    }
+    if settings.in_process:
+        from tartlet.server.front.in_process import open_in_process
 
-    return open_in_process(
-        model=settings.model,
-        dtype=settings.dtype,
-        quantize=settings.quantize,
-        threads=settings.threads,
-        kv_pages=settings.kv_pages,
-        swap_bytes=settings.swap_bytes,
-        prefix_cache=settings.prefix_cache,
-        saved_bytes=settings.saved_bytes,
-        adapters=settings.adapters,
-        adapter_bytes=settings.adapter_bytes,
-        progress=progress,
-    )
+        return open_in_process(**engine_settings, progress=progress)
+    from tartlet.server.front.processes.opening import open_processes
+
+    return open_processes(workers=settings.workers, **engine_settings)
 
 
 def _greeting(url: str, first_key: str | None) -> str:

@@ -27,6 +27,7 @@ logger = logging.getLogger("tartlet.server")
 
 CLOSE_TIMEOUT_S = 5
 """How long open connections may take when all runs have ended."""
+READY_PERIOD_S = 0.1
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 OpenSandboxes = Callable[[Settings, Progress], AbstractAsyncContextManager[Sandboxes]]
@@ -76,13 +77,20 @@ async def _open_blobs(storage: Storage) -> Blobs:
 
 @asynccontextmanager
 async def _background(services: Services) -> AsyncIterator[None]:
-    tasks = [asyncio.create_task(services.loop_lag.measure())]
+    tasks = [asyncio.create_task(services.loop_lag.measure()), asyncio.create_task(_tell_when_ready(services))]
     try:
         yield
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _tell_when_ready(services: Services) -> None:
+    """The server listens before it has its model, so that its health can be asked for."""
+    while not services.sandboxes.is_ready:
+        await asyncio.sleep(READY_PERIOD_S)
+    logger.info("ready", extra={"models": ", ".join(model.name for model in services.sandboxes.models)})
 
 
 class _Server(uvicorn.Server):
