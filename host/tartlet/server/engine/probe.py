@@ -106,8 +106,10 @@ class EngineProbe:
         try:
             while True:
                 answer = await self._stream.receive()
-                if isinstance(answer, Stats | Pong) and (future := self._requests.get(answer.request_id)):
-                    future.set_result(answer)
+                if isinstance(answer, Stats | Pong):
+                    future = self._requests.get(answer.request_id)
+                    if future is not None and not future.done():  # who asked may have given up just now
+                        future.set_result(answer)
         except WireError:
             pass  # told to whoever waits
         finally:

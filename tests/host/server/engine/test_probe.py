@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tartlet.errors import EngineStoppedError
+from tartlet.server.engine.messages import AskStats
 from tartlet.server.engine.probe import EngineProbe
 from tartlet.server.wire.socket_folder import SocketFolder
 from tests.host.server.engine.conftest import Served, StartEngine
@@ -49,6 +50,19 @@ async def test_an_engine_that_hangs_does_not_answer(start_process: StartEngine) 
     process.go_on()
 
     await probe.ping()
+    await probe.close()
+
+
+async def test_an_answer_to_who_gives_up_in_that_moment_does_no_harm(served: Served) -> None:
+    """The question is still there, and nobody waits any more."""
+    probe = await EngineProbe.connect(served.path)
+    probe._requests[99] = given_up = asyncio.get_running_loop().create_future()
+    given_up.cancel()
+    probe._stream.send(AskStats(99))
+
+    await probe.ping()
+    await probe.ping()
+    del probe._requests[99]
     await probe.close()
 
 
