@@ -16,6 +16,7 @@ NAMES = (
     "speculation",
     "scoring",
     "stepping",
+    "engine_socket",
     "controllers",
     "decode",
     "continuous_batching",

@@ -7,6 +7,8 @@ import platform
 import time
 from pathlib import Path
 
+import psutil
+
 _BUSY_FIELDS = (0, 1, 2, 5, 6, 7)  # of /proc/stat: user, nice, system, irq, softirq, steal
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -39,9 +41,14 @@ def busy_seconds() -> float:
 
 
 def own_seconds() -> float:
-    """CPU time spent by this process, and by children that have ended."""
+    """CPU time spent by this process and its children: those that have ended, and those that have not."""
     times = os.times()
-    return time.process_time() + times.children_user + times.children_system
+    living = [child.cpu_times() for child in psutil.Process().children()]
+    return (
+        time.process_time()
+        + (times.children_user + times.children_system)
+        + sum(each.user + each.system for each in living)
+    )
 
 
 def pss_bytes() -> int:
