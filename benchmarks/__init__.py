@@ -21,6 +21,7 @@ NAMES = (
     "decode",
     "continuous_batching",
     "llama_cpp",
+    "server",
     "neighbours",
     "quality",
 )

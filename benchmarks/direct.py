@@ -120,6 +120,10 @@ class DirectCaller:
         self._problem: Event | None = None
         self._is_done = threading.Event()
 
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a text."""
+        return self._engine.text(next(iter(self._engine.models))).encode(text)
+
     def generate(self, prompts: Sequence[Sequence[int]], num_tokens: int) -> Timeline:
         """Generate exactly so many tokens after each prompt, greedily, all at once.
 

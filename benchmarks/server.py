@@ -1,0 +1,142 @@
+"""What a server costs over the embedded host: a run's start, a token, many runs at once, runs that wait."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import httpx2
+
+from benchmarks import serving
+from benchmarks.direct import DirectCaller, SharedEngine
+from benchmarks.hosting import INFERLETS, OpenHost, open_host
+from benchmarks.report import Row, at_least, at_most, row
+from benchmarks.rounds import Figures, Rounds, measure_rounds
+from benchmarks.settings import Settings
+from tartlet import compose
+
+ROUNDS = 3
+STARTS = 50
+TOKENS = 64
+CROWD, CROWD_TOKENS = 200, 16
+IDLE = 1000
+PROMPT = "The sea was calm that morning, and"
+
+
+def measure(settings: Settings) -> Iterator[Row]:
+    """Give the overhead of the server against the embedded host and the engine, each in the same rounds."""
+    serving.raise_open_files(4 * IDLE)
+    engine = SharedEngine(compose.start_engine(settings.model, threads=settings.threads, prefix_cache=False))
+    flags = ("--threads", str(settings.threads), "--workers", "1")
+    with open_host(engine, spares=4) as host, serving.serving(settings.model, *flags) as server:
+        comparison = _Comparison(settings, host, DirectCaller(engine), server)
+        rounds = comparison.rounds()
+        yield row(rounds, "start", "ms", label="a run that does nothing, embedded")
+        yield row(rounds, "start, more", "ms", at_most(3), label="more for it over HTTP")
+        for way in ("whole", "stream"):
+            yield row(rounds, way, "ms/token", label=f"{TOKENS} tokens ({way}), embedded")
+            yield row(
+                rounds, f"{way}, ratio", "ratio", at_most(1.05), label=f"{TOKENS} tokens ({way}), server / embedded"
+            )
+        yield row(rounds, "crowd, engine", "tokens/s", label=f"{CROWD} at once, the engine alone")
+        yield row(rounds, "crowd, ratio", "ratio", at_least(0.95), label=f"{CROWD} runs at once, server / engine")
+        yield row(comparison.idle(), "memory", "KiB/run", label=f"{IDLE} connected runs that wait: memory")
+        comparison.close()
+    engine.close()
+
+
+class _Comparison:
+    """The same inferlet in a host here, and in a server."""
+
+    def __init__(self, settings: Settings, host: OpenHost, engine: DirectCaller, server: serving.Server) -> None:
+        self._settings = settings
+        self._host = host
+        self._engine = engine
+        self._server = server
+        self._program = host.load("service.py")
+        self._client = server.client()
+        self._inferlet = host.call(serving.upload(self._client, INFERLETS / "service.py"))
+        self._tokens = settings.scaled(TOKENS, 4)
+        self._crowd = settings.scaled(CROWD, 4)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._host.call(self._client.aclose())
+
+    def rounds(self) -> Rounds:
+        """Measure everything but memory."""
+        return measure_rounds(self._round, self._settings.scaled(ROUNDS, 1), self._settings)
+
+    def _round(self, _: int) -> Figures:
+        figures: dict[str, float] = {}
+        starts = self._settings.scaled(STARTS, 2)
+        embedded = self._seconds(lambda: self._embedded("nothing"), starts) / starts
+        served = self._seconds(lambda: self._served("nothing"), starts) / starts
+        figures |= {"start": embedded * 1000, "start, more": (served - embedded) * 1000}
+        for way in ("whole", "stream"):
+            embedded = self._seconds(lambda way=way: self._embedded(way), 2)  # type: ignore[misc]
+            served = self._seconds(lambda way=way: self._served(way), 2)  # type: ignore[misc]
+            figures |= {way: embedded * 500 / self._tokens, f"{way}, ratio": served / embedded}
+        alone = self._engine_alone()
+        began = time.monotonic()
+        asked = {"way": "whole", "tokens": CROWD_TOKENS}
+        work = [serving.run(self._client, self._inferlet, asked) for _ in range(self._crowd)]
+        assert self._host.call(serving.at_once(work)) == [CROWD_TOKENS] * self._crowd
+        rate = self._crowd * CROWD_TOKENS / (time.monotonic() - began)
+        return {**figures, "crowd, engine": alone, "crowd, ratio": rate / alone}
+
+    def _seconds(self, work: Callable[[], Coroutine[Any, Any, object]], times: int) -> float:
+        """How long something takes, so many times one after the other."""
+
+        async def repeat() -> float:
+            began = time.monotonic()
+            for _ in range(times):
+                await work()
+            return time.monotonic() - began
+
+        return self._host.call(repeat())
+
+    async def _embedded(self, way: str) -> None:
+        run = await self._host.host.start(self._program, {"way": way, "tokens": self._tokens})
+        async for _ in run:
+            pass
+        await run.result()
+
+    async def _served(self, way: str) -> None:
+        asked = {"way": way, "tokens": self._tokens}
+        if way == "stream":
+            async for _ in serving.follow(self._client, self._inferlet, asked):
+                pass
+        else:
+            await serving.run(self._client, self._inferlet, asked)
+
+    def _engine_alone(self) -> float:
+        """Tokens a second of as many generations, submitted to an engine directly."""
+        token_ids = self._engine.encode(PROMPT)
+        timeline = self._engine.generate([token_ids] * self._crowd, CROWD_TOKENS)
+        return self._crowd * CROWD_TOKENS / timeline.seconds
+
+    def idle(self) -> Rounds:
+        """Memory of all processes with many runs that wait, each with a client that follows it."""
+        count = self._settings.scaled(IDLE, 8)
+
+        async def measured() -> float:
+            before = self._server.resident_bytes()
+            is_there = asyncio.Semaphore(0)
+            tasks = [asyncio.create_task(self._wait_there(self._client, is_there)) for _ in range(count)]
+            for _ in range(count):
+                await is_there.acquire()
+            after = self._server.resident_bytes()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            return (after - before) / 1024 / count
+
+        return measure_rounds(lambda _: {"memory": self._host.call(measured())}, 1, self._settings, warm_up=0)
+
+    async def _wait_there(self, client: httpx2.AsyncClient, is_there: asyncio.Semaphore) -> None:
+        async for line in serving.follow(client, self._inferlet, {"way": "wait", "seconds": 600}):
+            if "here" in line:
+                is_there.release()
