@@ -59,6 +59,11 @@ class Settings(BaseSettings):
     limits: dict[str, int | None] = Field(
         {}, description="What every tenant may use, as in `tartlet tenant set --limit`; a tenant's own go over it."
     )
+    compile_at_once: int = Field(2, ge=1, le=64, description="Uploads that are compiled at once, a process for each.")
+    compile_cpu_s: int = Field(
+        30, ge=1, le=3600, description="CPU time that compiling one may take; a quarter of the time in all."
+    )
+    compile_memory_bytes: int = Field(1 << 30, ge=256 * MIB, description="Address space that compiling one may take.")
     max_connections: int = Field(2000, ge=1, description="Connections at once; more are answered with 503.")
     keep_alive_s: Seconds = Field(30, description="How long an idle connection is kept open.")
     ping_s: float = Field(15, ge=0.1, le=3600, description="After which silence a stream says that it is alive.")

@@ -10,10 +10,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tartlet.server.front.blobs import Blobs
+from tartlet.server.front.compiling import CompilingSandboxes
 from tartlet.server.front.known_tenants import KnownTenants
 from tartlet.server.front.storage import InferletRecord, Storage
 from tartlet.server.requests import Parameter, ProgramFacts, ProgramRef
-from tartlet.server.sandboxes import Sandboxes
 
 Kind: TypeAlias = Literal["component", "source"]
 MOST_FACTS, MOST_CHARS = 200, 300
@@ -26,7 +26,7 @@ class Catalogue:
 
     storage: Storage
     blobs: Blobs
-    sandboxes: Sandboxes
+    sandboxes: CompilingSandboxes
     tenants: KnownTenants
     max_upload_bytes: int
     """The largest program, of tenants that have no limit of their own."""
@@ -46,14 +46,15 @@ class Catalogue:
 
         Raises:
             ApiError: it is too large, or cannot be stored.
-            ProgramError: it is no program that can be run.
+            ProgramError: it is no program that can be run, or there is too much in it.
+            UnavailableError: too many of the tenant's uploads are being compiled.
             QuotaError: the tenant has too much already.
         """
         _, limits = await self.tenants.get(tenant)
         max_bytes = self.max_upload_bytes if limits.upload_bytes is None else limits.upload_bytes
         async with self.blobs.upload(chunks, max_bytes) as blob:
             ref = ProgramRef(blob.digest, str(blob.path), kind, name or blob.digest[:12])
-            facts = await self.sandboxes.describe(ref)
+            facts = await self.sandboxes.describe_upload(ref, tenant)
             async with self._lock:
                 is_new = await self.storage.inferlets.put(
                     tenant,

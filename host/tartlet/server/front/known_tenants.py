@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from tartlet.component_limits import EMBEDDED, ComponentLimits
 from tartlet.server.front.limits import TenantLimits, tenant_limits
 from tartlet.server.front.storage import Storage, TenantRecord
 
@@ -31,6 +33,14 @@ class KnownTenants:
         """A tenant and its limits, as they are set now. Raises NotFoundError."""
         record = await self._storage.tenants.get(tenant)
         return record, self.limits_of(record)
+
+    async def component_limits(self, tenant: str) -> ComponentLimits:
+        """What may be in a tenant's components. Their size has been bounded when they came in.
+
+        Raises NotFoundError.
+        """
+        _, limits = await self.get(tenant)
+        return replace(limits.component, max_size_bytes=EMBEDDED.max_size_bytes)
 
     def limits_of(self, record: TenantRecord) -> TenantLimits:
         """The limits of a tenant that has just been read."""

@@ -8,11 +8,14 @@ from typing import Annotated, TypeAlias
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from tartlet.server.compile.client import CompileClient
+from tartlet.server.compile.messages import CompileLimits
 from tartlet.server.front.admission import Admission
 from tartlet.server.front.auth import Authenticate
 from tartlet.server.front.blobs import Blobs
 from tartlet.server.front.callers import authenticating
 from tartlet.server.front.catalogue import Catalogue
+from tartlet.server.front.compiling import CompilingSandboxes
 from tartlet.server.front.known_tenants import KnownTenants
 from tartlet.server.front.loop_lag import LoopLag
 from tartlet.server.front.metrics import Metrics
@@ -44,6 +47,7 @@ def make_services(settings: Settings, storage: Storage, blobs: Blobs, sandboxes:
     """Put them together. The runs are to be closed by the caller, before what they need."""
     metrics, admission = Metrics(), Admission(most_runs=settings.max_runs)
     tenants = KnownTenants(storage, settings.limits)
+    sandboxes = CompilingSandboxes(sandboxes, _compile_client(settings), tenants.component_limits)
     catalogue = Catalogue(storage, blobs, sandboxes, tenants, settings.max_upload_bytes)
     policy = StoredPolicy(storage, tenants, admission, metrics)
     return Services(
@@ -56,6 +60,13 @@ def make_services(settings: Settings, storage: Storage, blobs: Blobs, sandboxes:
         authenticating(storage, tenants, admission),
         StoredPrograms(storage, catalogue),
     )
+
+
+def _compile_client(settings: Settings) -> CompileClient:
+    limits = CompileLimits(
+        cpu_s=settings.compile_cpu_s, wall_s=4 * settings.compile_cpu_s, memory_bytes=settings.compile_memory_bytes
+    )
+    return CompileClient(limits, children=settings.compile_at_once)
 
 
 def services_of(connection: HTTPConnection) -> Services:
