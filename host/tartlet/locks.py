@@ -33,6 +33,18 @@ def exclusive(path: Path, task: str, progress: Progress) -> Iterator[None]:
         os.close(descriptor)
 
 
+def hold_if_free(path: Path) -> int | None:
+    """Take the lock file `path`, created if needed, at once. Returns a descriptor, which holds it until it is closed.
+
+    None: another process holds it, or another descriptor of this one.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    if _try_lock(descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
 def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

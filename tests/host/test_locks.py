@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tartlet.locks import exclusive
+from tartlet.locks import exclusive, hold_if_free
 from tartlet.progress import silent
 
 CONTEXT = multiprocessing.get_context("fork")
@@ -49,3 +49,14 @@ def test_an_error_in_the_block_frees_the_lock(tmp_path: Path) -> None:
     heard: list[str] = []
     with exclusive(path, "Waiting", lambda task, _done, _total: heard.append(task)):
         assert heard == []
+
+
+def test_a_lock_can_be_held_for_long(tmp_path: Path) -> None:
+    """Who asks meanwhile is told at once; it is free when the descriptor is closed."""
+    first = hold_if_free(tmp_path / "lock")
+    assert first is not None
+    assert hold_if_free(tmp_path / "lock") is None
+    os.close(first)
+    again = hold_if_free(tmp_path / "lock")
+    assert again is not None
+    os.close(again)

@@ -53,6 +53,7 @@ class Settings(BaseSettings):
     database: SecretStr | None = Field(
         None, description="URL of the database, which may hold a password; SQLite in TARTLET_HOME if not given."
     )
+    keep_runs_days: int = Field(90, ge=1, le=3650, description="How long the record of a run is kept after its end.")
     max_body_bytes: int = Field(2 * MIB, ge=1024, le=1 << 30, description="The longest body of a request.")
     max_upload_bytes: int = Field(16 * MIB, ge=1024, le=1 << 30, description="The largest program.")
     max_runs: Count | None = Field(None, description="Runs of all tenants at once; others wait. No limit if not given.")

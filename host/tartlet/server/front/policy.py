@@ -59,7 +59,7 @@ class StoredPolicy:
         _log(run, outcome)
         status, failure = outcome.status, outcome.failure
         assert status != "running"
-        await self._storage.runs.end(
+        await self._storage.ends.write(
             run.run_id, status, usage=run.usage, result_json=outcome.result_json, failure=failure
         )
         if failure is not None and failure.code in SERVERS_FAULT:

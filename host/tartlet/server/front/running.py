@@ -17,6 +17,7 @@ from tartlet.errors import ConfigError
 from tartlet.progress import Progress
 from tartlet.server.front.app import create_app
 from tartlet.server.front.blobs import Blobs
+from tartlet.server.front.housekeeping import keep_house
 from tartlet.server.front.http_protocol import BoundedHttp
 from tartlet.server.front.services import Services, make_services
 from tartlet.server.front.storage import Storage, open_storage
@@ -49,6 +50,7 @@ async def run_server(settings: Settings, open_sandboxes: OpenSandboxes, progress
     database = settings.database.get_secret_value() if settings.database else None
     with _Signals() as signals:
         async with open_storage(database) as storage, open_sandboxes(settings, progress) as sandboxes:
+            await storage.become_front()
             services = make_services(settings, storage, await _open_blobs(storage), sandboxes)
             num_lost = await storage.runs.end_all_lost()
             if num_lost:
@@ -77,7 +79,12 @@ async def _open_blobs(storage: Storage) -> Blobs:
 
 @asynccontextmanager
 async def _background(services: Services) -> AsyncIterator[None]:
-    tasks = [asyncio.create_task(services.loop_lag.measure()), asyncio.create_task(_tell_when_ready(services))]
+    works = (
+        services.loop_lag.measure(),
+        _tell_when_ready(services),
+        keep_house(services.storage, services.settings.keep_runs_days),
+    )
+    tasks = [asyncio.create_task(work) for work in works]
     try:
         yield
     finally:

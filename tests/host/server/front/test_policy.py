@@ -111,3 +111,20 @@ async def test_the_log_has_no_words_of_the_program(policy: StoredPolicy, caplog:
 
     assert (record.tenant, record.status, record.code) == ("acme", "failed", "guest_error")
     assert "secret" not in str(record.__dict__)
+
+
+async def test_an_end_waits_for_a_database_that_cannot_be_used(
+    services: Services, policy: StoredPolicy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is over for its client, and on record as soon as that is possible."""
+
+    async def fail(_: object) -> bool:
+        raise UnavailableError("locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(services.storage.runs, "write_end", fail)
+        run = await run_of(policy, Outcome("succeeded", "[1]"))
+        assert (await services.storage.runs.get("acme", run.run_id)).state == "running"
+    await services.storage.ends.close()
+
+    assert (await services.storage.runs.get("acme", run.run_id)).result_json == "[1]"

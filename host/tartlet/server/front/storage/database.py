@@ -18,7 +18,7 @@ from sqlalchemy import URL, RowMapping, Select, Table, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from tartlet.errors import ConfigError, UnavailableError
 from tartlet.server.front.storage.sqlite_transactions import FAULTS_OF_STATEMENTS, Work, open_sqlite
@@ -31,6 +31,7 @@ Clock: TypeAlias = Callable[[], float]
 """Seconds since 1970, as `time.time`."""
 T = TypeVar("T")
 
+_FRONT_LOCK = 7_263_543  # of PostgreSQL, for the one front that uses a database
 _log = logging.getLogger("tartlet.server.storage")
 _DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 
@@ -46,6 +47,10 @@ class Transactions(Protocol):
         """Commit what `work` does, or nothing of it if it raises. What is lazy need not be on disk then."""
         ...
 
+    def hold(self) -> Coroutine[Any, Any, bool]:
+        """Keep the database for this object until it is closed, from others who want to hold it; False: one does."""
+        ...
+
     async def close(self) -> None:
         """Close all connections; nothing is going on."""
         ...
@@ -56,6 +61,7 @@ class PostgresTransactions:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._holding: AsyncConnection | None = None
 
     async def read(self, work: Work[T]) -> T:
         """See `Transactions`."""
@@ -69,8 +75,21 @@ class PostgresTransactions:
                 await connection.execute(text("SET LOCAL synchronous_commit = off"))
             return await connection.run_sync(work)
 
+    async def hold(self) -> bool:
+        """See `Transactions`. The lock goes with the connection, and so with this process."""
+        connection = await self._engine.connect()
+        await connection.execution_options(isolation_level="AUTOCOMMIT")
+        if await connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": _FRONT_LOCK}):
+            self._holding = connection
+            return True
+        await connection.close()
+        return False
+
     async def close(self) -> None:
         """See `Transactions`."""
+        if self._holding is not None:
+            await self._holding.invalidate()  # closes it: in the pool, it would still hold the lock
+            await self._holding.close()
         await self._engine.dispose()
 
 
@@ -119,6 +138,10 @@ class Database:
         Raises: UnavailableError, and what `work` raises.
         """
         return await self._finish(self._transactions.write(work, is_lazy=is_lazy))
+
+    async def hold(self) -> bool:
+        """Keep the database from others who want to hold it, until this is closed; False: one does."""
+        return await self._finish(self._transactions.hold())
 
     async def close(self) -> None:
         """Wait for what has begun, and close all connections."""

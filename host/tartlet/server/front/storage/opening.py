@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from tartlet import paths
+from tartlet.errors import ConfigError
 from tartlet.server.front.storage.database import Clock, Database
 from tartlet.server.front.storage.ends import Ends
 from tartlet.server.front.storage.idempotency import Idempotency
@@ -31,6 +32,20 @@ class Storage:
         self.ends = Ends(self.runs)
         self.usage = Usage(database)
         self.idempotency = Idempotency(database)
+        self._database = database
+
+    async def become_front(self) -> None:
+        """Use the database as a front does, which thinks that all runs in it are its own. Others may read and write.
+
+        Raises:
+            ConfigError: Another front uses it.
+            UnavailableError: The database cannot be used now.
+        """
+        if not await self._database.hold():
+            raise ConfigError(
+                "another server uses the database",
+                hint="Stop it, or give this one a database of its own, as with TARTLET_HOME or TARTLET_DATABASE.",
+            )
 
 
 @asynccontextmanager

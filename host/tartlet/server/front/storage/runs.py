@@ -73,6 +73,10 @@ class Runs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def now_ms(self) -> int:
+        """The time by which runs start and end."""
+        return self._database.now_ms()
+
     async def start(self, run_id: str, tenant: str, digest: str, name: str, *, claim: Claim | None = None) -> str:
         """Note that a run starts. With a claim, the earlier run of the same request may take its place.
 

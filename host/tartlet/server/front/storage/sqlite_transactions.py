@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 
+from tartlet import locks
 from tartlet.errors import ConfigError
 
 NUM_READERS = 4
@@ -45,6 +46,7 @@ class SqliteTransactions:
         self._readers = ThreadPoolExecutor(NUM_READERS, "tartlet-db-reader")
         self._waiting: deque[tuple[Work[Any], bool, asyncio.Future[Any]]] = deque()
         self._writing: asyncio.Task[None] | None = None
+        self._holding: int | None = None  # a descriptor
 
     async def read(self, work: Work[T]) -> T:
         """See `Transactions`."""
@@ -58,8 +60,15 @@ class SqliteTransactions:
             self._writing = asyncio.create_task(self._write_all())
         return await done
 
+    async def hold(self) -> bool:
+        """See `Transactions`. It is a lock on a file of its own, beside the database."""
+        self._holding = locks.hold_if_free(Path(f"{self._engine.url.database}.front"))
+        return self._holding is not None
+
     async def close(self) -> None:
         """See `Transactions`."""
+        if self._holding is not None:
+            os.close(self._holding)
         for threads in (self._writer, self._readers):
             await asyncio.to_thread(threads.shutdown)
         self._engine.dispose()

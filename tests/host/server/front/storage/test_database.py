@@ -189,3 +189,17 @@ async def test_closing_waits_for_writes(url: str) -> None:
         await outcomes(caller)
     async with open_storage(url) as storage:
         assert (await storage.tenants.get("acme")).name == "acme"
+
+
+async def test_only_what_is_lazy_does_not_wait_for_the_disk_of_postgresql(url: str) -> None:
+    """Of SQLite, the tests of its transactions tell."""
+    if url.startswith("sqlite"):
+        pytest.skip("there is no server")
+    opened = database.Database(url)
+    levels = [
+        await opened.write(lambda connection: connection.scalar(text("SHOW synchronous_commit")), is_lazy=is_lazy)
+        for is_lazy in (True, False)
+    ]
+    await opened.close()
+
+    assert levels == ["off", "on"]

@@ -61,3 +61,45 @@ def test_storage_loads_no_wasmtime_and_no_torch() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "set()"
+
+
+async def test_one_front_uses_a_database(url: str) -> None:
+    """Another is refused until the first is gone; who is no front is not."""
+    async with open_storage(url) as first:
+        await first.become_front()
+        async with open_storage(url) as second:
+            await second.tenants.create("acme")
+            with pytest.raises(ConfigError, match="another server uses the database"):
+                await second.become_front()
+    async with open_storage(url) as third:
+        await third.become_front()
+
+
+async def test_a_front_that_was_killed_holds_nothing(url: str) -> None:
+    """The system lets go for it."""
+    code = """
+import asyncio, os, sys
+from tartlet.server.front.storage import open_storage
+
+async def main():
+    async with open_storage(sys.argv[1]) as storage:
+        await storage.become_front()
+        print("there", flush=True)
+        await asyncio.sleep(1000)
+
+asyncio.run(main())
+"""
+    front = subprocess.Popen([sys.executable, "-c", code, url], stdout=subprocess.PIPE, text=True)
+    assert front.stdout is not None
+    assert front.stdout.readline() == "there\n"
+    async with open_storage(url) as storage:
+        with pytest.raises(ConfigError):
+            await storage.become_front()
+        front.kill()
+        front.communicate()
+        while True:  # PostgreSQL takes a moment to see that the connection is closed
+            try:
+                await storage.become_front()
+            except ConfigError:
+                continue
+            break
