@@ -20,6 +20,7 @@ TESTED_ELSEWHERE = {
     "host/tartlet/server/engine/settings.py": "settings; tests/host/server/engine/test_process.py gives them",
     "host/tartlet/server/worker/messages.py": "messages; tests/host/server/worker/test_service.py sends them",
     "host/tartlet/server/compile/messages.py": "messages; tests/host/server/compile/test_client.py sends them",
+    "host/tartlet/server/worker/prepare.py": "tests/host/server/front/processes/test_preparation.py runs it",
     "host/tartlet/server/requests.py": "messages; tests/host/server/test_host_sandboxes.py sends them",
     "host/tartlet/server/front/storage/tables.py": "tables; the tests of what reads and writes them",
     "host/tartlet/server/sandboxes.py": "protocols; tests/host/server/test_host_sandboxes.py uses them",

@@ -81,7 +81,7 @@ def runner_component(progress: Progress = silent) -> Path:
     """
     if PREBUILT_RUNNER.is_file():
         return PREBUILT_RUNNER
-    component = paths.runners_folder() / f"python-{runner_digest()}.wasm"
+    component = _built_runner()
     if not component.is_file():
         waiting = "Waiting for another process that builds the Python runner"
         with exclusive(component.with_suffix(".lock"), waiting, progress):
@@ -91,6 +91,16 @@ def runner_component(progress: Progress = silent) -> Path:
                 shrink(component.parent, "*.wasm", MAX_BYTES)
     mark_used(component)
     return component
+
+
+def is_runner_there() -> bool:
+    """Whether `runner_component` need not build it. Raises BuildError if the sources that it is made of are missing."""
+    return PREBUILT_RUNNER.is_file() or _built_runner().is_file()
+
+
+def _built_runner() -> Path:
+    """Where it lies once it has been built here."""
+    return paths.runners_folder() / f"python-{runner_digest()}.wasm"
 
 
 def build_component(source: Path, output: Path, progress: Progress = silent) -> None:

@@ -13,6 +13,7 @@ from tartlet.errors import ConfigError
 from tartlet.server.engine.settings import EngineSettings, FakeSettings
 from tartlet.server.front.processes.engine_child import EngineChild
 from tartlet.server.front.processes.pool import WorkerPool
+from tartlet.server.front.processes.preparation import Preparation
 from tartlet.server.front.processes.worker_child import WorkerChild
 from tartlet.server.wire.socket_folder import SocketFolder
 
@@ -41,7 +42,9 @@ async def open_processes(
     settings = _engine_settings(fake_engine, engine_settings)
     with SocketFolder() as folder:
         engine = EngineChild(settings, folder.socket_path)
-        pool = WorkerPool(engine, [WorkerChild(f"worker {number}", spares, engine) for number in range(1, workers + 1)])
+        preparation = Preparation()
+        numbers = range(1, workers + 1)
+        pool = WorkerPool(engine, [WorkerChild(f"worker {number}", spares, engine, preparation) for number in numbers])
         pool.open()
         try:
             yield pool

@@ -8,10 +8,10 @@ import socket
 from pathlib import Path
 
 from tartlet.errors import RunCancelledError, WorkerLostError
-from tartlet.runner import runner_component
 from tartlet.server.front.processes.child import Child
 from tartlet.server.front.processes.engine_child import EngineChild
 from tartlet.server.front.processes.environment import worker_environment
+from tartlet.server.front.processes.preparation import Preparation
 from tartlet.server.front.processes.worker_link import WorkerLink
 from tartlet.server.worker.connection import Connection
 from tartlet.server.worker.messages import BEAT_S, MOST_BYTES, ToFront
@@ -36,13 +36,15 @@ class WorkerChild:
         name: For the log.
         num_spares: Python runners that each keeps ready.
         engine: Whose engines it uses, one after the other.
+        preparation: Of what it needs.
     """
 
-    def __init__(self, name: str, num_spares: int, engine: EngineChild) -> None:
+    def __init__(self, name: str, num_spares: int, engine: EngineChild, preparation: Preparation) -> None:
         self.name = name
         self.pid: int | None = None
         self._num_spares = num_spares
         self._engine = engine
+        self._preparation = preparation
         self._link: WorkerLink | None = None
         self._missed_beats = 0
         engine.tell(self._use_engine)
@@ -63,9 +65,9 @@ class WorkerChild:
     async def live(self) -> str:
         """One life: start a worker, and use it until it ends. Gives how it ended.
 
-        Raises BuildError if there is no Python runner: a worker can start no programs, so it is built here.
+        Raises BuildError if what it needs is not there and cannot be built.
         """
-        await asyncio.to_thread(runner_component)
+        await self._preparation.done()
         ours, theirs = socket.socketpair()
         with theirs:
             try:

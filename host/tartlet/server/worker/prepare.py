@@ -1,0 +1,33 @@
+"""`python -m tartlet.server.worker.prepare`: builds what a worker needs and may not build: it can start no programs."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+
+from tartlet.errors import TartletError
+from tartlet.runner import runner_component
+from tartlet.server.child_process import end_with_parent, keep_private
+
+logger = logging.getLogger("tartlet.server.worker.prepare")
+
+
+def main() -> int:
+    """Build the runner for Python source, if it is not there. Gives the exit status."""
+    parser = argparse.ArgumentParser("python -m tartlet.server.worker.prepare")
+    parser.add_argument("--parent", type=int, required=True, help="the front's process id")
+    end_with_parent(parser.parse_args().parent)
+    keep_private()
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logger.info("building the runner for Python source, which takes some time, once")
+    try:
+        runner_component()
+    except TartletError as error:
+        logger.error("%s", error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
