@@ -5,6 +5,7 @@ NAMES = (
     "run_start",
     "live_runs",
     "programmability_tax",
+    "openai_endpoint",
     "fork",
     "prefix",
     "cache_isolation",
