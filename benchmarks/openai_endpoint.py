@@ -1,7 +1,7 @@
 """What OpenAI's interface costs: a completion through the server's application, by `Host.run`, and by the engine alone.
 
-All in one process: neither sockets between the server's processes nor the network are in it. The endpoint's time is that
-of a client: from a request in JSON to an answer in JSON, or the last of its events.
+All in one process: neither sockets between the server's processes nor the network are in it. The endpoint's time is
+that of a client: from a request in JSON to an answer in JSON, or the last of its events.
 """
 
 from __future__ import annotations
