@@ -25,7 +25,7 @@ from tartlet.server.front.app import create_app
 from tartlet.server.front.auth import Caller
 from tartlet.server.front.openai.completion_input import completion_input
 from tartlet.server.front.openai.completion_request import CompletionRequest
-from tartlet.server.front.openai.programs import FOLDER
+from tartlet.server.front.openai.programs import endpoint_source
 from tartlet.server.front.openai.routes import router
 from tartlet.server.front.runs import OpenPolicy, RunRegistry
 from tartlet.server.front.services import Services
@@ -118,8 +118,8 @@ class _Contest:
 def _measure_model(model: str, num_tokens: int, settings: Settings) -> Rounds:
     engine = SharedEngine(compose.start_engine(model, threads=settings.threads, prefix_cache=False))
     with open_host(engine, spares=2) as host:
-        files = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py")}
-        program = host.call(host.host.load(PythonSource("completions", files)))
+        source = endpoint_source("completions")
+        program = host.call(host.host.load(PythonSource(source.main, source.files)))
         runs, client = host.call(_open_client(host.host))
         contest = _Contest(host, client, program, engine, DirectCaller(engine), num_tokens)
         rounds = measure_rounds(contest.round, settings.scaled(ROUNDS, 1), settings)

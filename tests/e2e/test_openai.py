@@ -6,7 +6,7 @@ import json
 import math
 import random
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 import openai
@@ -57,6 +57,13 @@ class City(BaseModel):
 
     name: str
     inhabitants: int
+
+
+class Verdict(BaseModel):
+    """What the model thinks."""
+
+    mood: Literal["good", "bad"]
+    stars: Literal[1, 2, 3, 4, 5]
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +188,24 @@ async def test_a_schema_is_followed(client: openai.AsyncOpenAI) -> None:
         max_output_tokens=64,
     )
     City.model_validate_json(response.output_text)
+
+
+async def test_the_clients_own_helpers_work(client: openai.AsyncOpenAI) -> None:
+    """Which make schemas of classes, and objects of answers."""
+    messages: Any = [{"role": "user", "content": "The tarts were great! What is the verdict?"}]
+    chat = await client.chat.completions.parse(model=MODEL, messages=messages, response_format=Verdict, max_tokens=60)
+    response = await client.responses.parse(
+        model=MODEL, input="The tarts were great!", text_format=Verdict, max_output_tokens=60
+    )
+    tools = [openai.pydantic_function_tool(Verdict)]
+    async with client.chat.completions.stream(
+        model=MODEL, messages=messages, tools=tools, tool_choice="required", max_tokens=60
+    ) as stream:
+        completion = await stream.get_final_completion()
+
+    assert isinstance(chat.choices[0].message.parsed, Verdict)
+    assert isinstance(response.output_parsed, Verdict)
+    assert isinstance(completion.choices[0].message.tool_calls[0].function.parsed_arguments, Verdict)  # type: ignore[index]
 
 
 async def test_any_json_object_is_one(client: openai.AsyncOpenAI) -> None:

@@ -21,7 +21,7 @@ from tartlet_engine.api import ModelInfo
 
 def chat_input(request: ChatRequest, model: ModelInfo) -> dict[str, Any]:
     """The input of `inferlets/chat.py`. Raises ApiError for what does not go together."""
-    if request.top_logprobs is not None and not request.logprobs:
+    if request.top_logprobs and not request.logprobs:
         raise _conflict("top_logprobs", "top_logprobs needs logprobs to be true")
     if request.stream_options is not None and not request.stream:
         raise _conflict("stream_options", "stream_options is only allowed with stream")

@@ -18,11 +18,12 @@ OWNER = "tartlet"
 async def find_model(
     models: Sequence[ModelInfo], published: PublishedPrograms, tenant: str, name: str
 ) -> ModelInfo | Published:
-    """What the name stands for; the engine's models go first.
+    """What the name stands for; the engine's models go first. What is published can have its tenant's name before it.
 
     Raises: ApiError if it stands for nothing; UnavailableError before the engine is there.
     """
-    found = next((model for model in models if model.name == name), None) or await published.find(tenant, name)
+    found = next((model for model in models if model.name == name), None)
+    found = found or await published.find(tenant, name.removeprefix(f"{tenant}/"))
     if found is None:
         default_model(models)
         message = f"The model {name[:200]!r} does not exist."

@@ -18,6 +18,12 @@ FOLDER = Path(__file__).parent / "inferlets"
 
 Endpoint: TypeAlias = Literal["chat", "completions"]
 
+_MODULES: dict[Endpoint, tuple[str, ...]] = {
+    "chat": ("chat", "answering", "forced_calls", "tokens", "tool_format"),
+    "completions": ("completions", "answering", "tokens"),
+}
+"""No more than it takes: each start of a run carries them into the sandbox."""
+
 
 def endpoint_program(endpoint: Endpoint) -> ProgramRef:
     """The program of an endpoint. It lies in TARTLET_HOME, by its digest; it is written if it is not there."""
@@ -33,9 +39,14 @@ def endpoint_program(endpoint: Endpoint) -> ProgramRef:
     return ProgramRef(digest, str(path), "source", f"openai/{endpoint}")
 
 
+def endpoint_source(endpoint: Endpoint) -> SourceFile:
+    """The source of the program of an endpoint."""
+    files = {f"{name}.py": (FOLDER / f"{name}.py").read_text(encoding="utf-8") for name in _MODULES[endpoint]}
+    return SourceFile(endpoint, files)
+
+
 @functools.cache
 def _content(endpoint: Endpoint) -> tuple[bytes, str]:
     """The program as it is stored, and its digest."""
-    files = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.py"))}
-    data = msgspec.json.encode(SourceFile(endpoint, files))
+    data = msgspec.json.encode(endpoint_source(endpoint))
     return data, hashlib.sha256(data).hexdigest()

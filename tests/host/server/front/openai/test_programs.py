@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tartlet.server.front.openai.programs import endpoint_program
+from tartlet.server.front.openai.programs import FOLDER, endpoint_program, endpoint_source
 from tartlet.server.requests import SourceFile
 
 
@@ -26,3 +26,10 @@ def test_programs_are_stored_by_their_digest(tmp_path: Path, monkeypatch: pytest
         program.digest,
         endpoint_program("completions").digest,
     }
+
+
+def test_every_module_is_part_of_a_program() -> None:
+    """None is forgotten."""
+    modules = {name for endpoint in ("chat", "completions") for name in endpoint_source(endpoint).files}
+
+    assert modules == {path.name for path in FOLDER.glob("*.py")}

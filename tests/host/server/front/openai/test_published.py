@@ -47,7 +47,7 @@ class Shout(Controller):
 
 async def test_what_an_inferlet_prints_is_the_answer(client: openai.AsyncOpenAI, shelf: Any) -> None:
     """It gets the messages, and those of the parameters that it has declared, also such that OpenAI has not."""
-    await shelf.publish("acme", "acme/words@1", PRINTING)
+    await shelf.publish("acme", "words@1", PRINTING)
     answer = await client.chat.completions.create(
         model="acme/words@1", messages=HELLO, temperature=0.25, top_p=0.5, extra_body={"topic": "tarts"}
     )

@@ -107,11 +107,14 @@ async def test_the_models_are_listed(client: openai.AsyncOpenAI, shelf: Any) -> 
         await client.models.retrieve("secret@1.0")
 
 
-async def test_a_name_may_have_slashes(client: openai.AsyncOpenAI, shelf: Any) -> None:
-    """As names of models often have."""
-    await shelf.publish("acme", "acme/shout@1.0", "from tartlet_sdk import inferlet\n@inferlet\ndef main(prompt): ...")
+async def test_a_name_may_begin_with_its_tenant(client: openai.AsyncOpenAI, shelf: Any) -> None:
+    """Its own; another's is not found."""
+    await shelf.publish("acme", "shout@1.0", "from tartlet_sdk import inferlet\n@inferlet\ndef main(prompt): ...")
+    await shelf.publish("globex", "secret", "from tartlet_sdk import inferlet\n@inferlet\ndef main(prompt): ...")
 
-    assert (await client.models.retrieve("acme/shout@1.0")).id == "acme/shout@1.0"
+    assert (await client.models.retrieve("acme/shout@1.0")).id == "shout@1.0"
+    with pytest.raises(openai.NotFoundError):
+        await client.models.retrieve("globex/secret")
 
 
 @pytest.mark.parametrize(

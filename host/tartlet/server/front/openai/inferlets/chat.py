@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from answering import Settings, answer, refusal
-from forced_calls import forced_call
-from tool_format import call_text, response_text, tools_text
 
 from tartlet_sdk import Context, InvalidArgument, Model, TartletError, inferlet
 
@@ -33,6 +31,8 @@ async def main(
         context.cue()
         called = [tool for tool in tools if tool["name"] in forced]
         if called:
+            from forced_calls import forced_call
+
             return await answer(opened, [context], Settings(settings), lambda *given: forced_call(*given, called))
         return await answer(opened, [context], Settings(settings, tool_names=[tool["name"] for tool in tools]))
     except TartletError as error:
@@ -44,6 +44,8 @@ def with_tools(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> l
     num_system = next((k for k, message in enumerate(messages) if message["role"] != "system"), len(messages))
     texts = [message["text"] for message in messages[:num_system]]
     if tools:
+        from tool_format import tools_text
+
         texts.append(tools_text(tools))
     system = [{"role": "system", "text": "\n\n".join(texts)}] if texts else []
     return [*system, *messages[num_system:]]
@@ -57,10 +59,20 @@ def fill(context: Context, message: dict[str, Any]) -> None:
     elif role == "user":
         context.user(text)
     elif role == "assistant":
-        calls = [call_text(call["name"], call["arguments"]) for call in message.get("calls", ())]
-        context.assistant("\n".join([text, *calls] if text else calls))
+        calls = message.get("calls")
+        context.assistant(with_calls(text, calls) if calls else text)
     else:
         try:
             context.tool(text)
         except InvalidArgument:
+            from tool_format import response_text
+
             context.user(response_text(text))
+
+
+def with_calls(text: str, calls: list[dict[str, str]]) -> str:
+    """What the assistant has said and called."""
+    from tool_format import call_text
+
+    texts = [call_text(call["name"], call["arguments"]) for call in calls]
+    return "\n".join([text, *texts] if text else texts)
