@@ -22,8 +22,10 @@ async def find_model(
 
     Raises: ApiError if it stands for nothing; UnavailableError before the engine is there.
     """
-    found = next((model for model in models if model.name == name), None)
-    found = found or await published.find(tenant, name.removeprefix(f"{tenant}/"))
+    for model in models:
+        if model.name == name:
+            return model
+    found = await published.find(tenant, name.removeprefix(f"{tenant}/"))
     if found is None:
         default_model(models)
         message = f"The model {name[:200]!r} does not exist."

@@ -68,13 +68,19 @@ def script() -> Script:
 
 
 @pytest.fixture
-async def sandboxes(script: Script) -> AsyncIterator[Sandboxes]:
-    """Sandboxes in this process, on an engine that plays the script. At the end nothing may be left in it."""
+def engine(script: Script) -> Iterator[FakeEngine]:
+    """Plays the script. At the end nothing may be left in it."""
     engine = FakeEngine(script)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+async def sandboxes(engine: FakeEngine) -> AsyncIterator[Sandboxes]:
+    """Sandboxes in this process, on that engine."""
     async with open_in_process(engine=engine, spares=0) as opened:
         yield opened
     engine.check_integrity()
-    engine.close()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import uvicorn
 
 from tartlet.server.front.app import create_app
 from tartlet.server.front.services import Services
+from tartlet.testing import FakeEngine
 
 pytestmark = pytest.mark.runner
 
@@ -80,3 +81,28 @@ async def _read(client: httpx2.AsyncClient, url: str, body: Any) -> None:
     async with client.stream("POST", url, json=body) as response:
         async for _ in response.aiter_lines():
             pass
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "responses"])
+async def test_an_engine_that_dies_ends_streams_with_an_error(
+    address: str, services: Services, engine: FakeEngine, shelf: Any, path: str
+) -> None:
+    """And requests that come then are told that it is gone."""
+    await shelf.publish("acme", "waiting", WAITING)
+    body: dict[str, Any] = {"model": "waiting", "stream": True, "words": 2}
+    body |= {"messages": [{"role": "user", "content": "Hi"}]} if path == "chat/completions" else {"input": "Hi"}
+    headers = {"Authorization": "Bearer key-of-acme"}
+    async with httpx2.AsyncClient(headers=headers, base_url=address, timeout=60) as client:
+        lines = []
+        async with client.stream("POST", f"/v1/{path}", json=body) as response:
+            async for line in response.aiter_lines():
+                lines.append(line)
+                if "word" in line:
+                    engine.crash()
+        del body["words"]
+        later = await client.post(f"/v1/{path}", json={**body, "model": "fake"})
+
+    assert response.status_code == 200
+    assert "engine_stopped" in [line for line in lines if line][-1]
+    assert "[DONE]" not in lines[-2:]
+    assert later.status_code == 503
