@@ -1,14 +1,17 @@
 """What OpenAI's interface costs: a completion through the server's application, by `Host.run`, and by the engine alone.
 
-All in one process: neither sockets between the server's processes nor the network are in it. The endpoint's time is
-that of a client: from a request in JSON to an answer in JSON, or the last of its events.
+With keys, tenants, limits and the ledger of usage, all in one process: neither sockets between the server's processes
+nor the network are in it. The endpoint's time is that of a client: from a request in JSON to the last of its answer.
 """
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -22,13 +25,12 @@ from benchmarks.settings import Settings
 from tartlet import compose
 from tartlet.runner import PythonSource
 from tartlet.server.front.app import create_app
-from tartlet.server.front.auth import Caller
+from tartlet.server.front.blobs import Blobs
 from tartlet.server.front.openai.completion_input import completion_input
 from tartlet.server.front.openai.completion_request import CompletionRequest
 from tartlet.server.front.openai.programs import endpoint_source
-from tartlet.server.front.openai.routes import router
-from tartlet.server.front.runs import OpenPolicy, RunRegistry
-from tartlet.server.front.services import Services
+from tartlet.server.front.services import make_services
+from tartlet.server.front.storage import open_storage
 from tartlet.server.host_sandboxes import HostSandboxes
 from tartlet.server.settings import Settings as ServerSettings
 
@@ -117,27 +119,36 @@ class _Contest:
 
 def _measure_model(model: str, num_tokens: int, settings: Settings) -> Rounds:
     engine = SharedEngine(compose.start_engine(model, threads=settings.threads, prefix_cache=False))
-    with open_host(engine, spares=2) as host:
+    with open_host(engine, spares=2) as host, tempfile.TemporaryDirectory() as folder:
         source = endpoint_source("completions")
         program = host.call(host.host.load(PythonSource(source.main, source.files)))
-        runs, client = host.call(_open_client(host.host))
+        server = _Server(host.host, Path(folder))
+        client = host.call(server.open())
         contest = _Contest(host, client, program, engine, DirectCaller(engine), num_tokens)
         rounds = measure_rounds(contest.round, settings.scaled(ROUNDS, 1), settings)
-        host.call(client.aclose())
-        host.call(runs.close())
+        host.call(server.close())
     engine.close()
     return rounds
 
 
-async def _open_client(host: tartlet.Host) -> tuple[RunRegistry, httpx2.AsyncClient]:
-    """A client of an application on the host."""
+class _Server:
+    """An application on a host, and a client of it."""
 
-    async def authenticate(_: str) -> Caller:
-        return Caller("local", frozenset({"openai"}))
+    def __init__(self, host: tartlet.Host, folder: Path) -> None:
+        self._host = host
+        self._folder = folder
+        self._open = AsyncExitStack()
 
-    sandboxes = HostSandboxes(host)
-    runs = RunRegistry(sandboxes, OpenPolicy())
-    app = create_app(Services(ServerSettings(), sandboxes, runs, authenticate), (router,))
-    headers = {"Authorization": "Bearer key"}
-    transport = httpx2.ASGITransport(app)
-    return runs, httpx2.AsyncClient(transport=transport, base_url="http://server", headers=headers)
+    async def open(self) -> httpx2.AsyncClient:
+        storage = await self._open.enter_async_context(open_storage(str(self._folder / "tartlet.db")))
+        key = await storage.keys.create_first()
+        assert key is not None
+        services = make_services(ServerSettings(), storage, Blobs(self._folder), HostSandboxes(self._host))
+        self._open.push_async_callback(services.runs.close)
+        headers = {"Authorization": f"Bearer {key.token}"}
+        transport = httpx2.ASGITransport(create_app(services))
+        client = httpx2.AsyncClient(transport=transport, base_url="http://server", headers=headers)
+        return await self._open.enter_async_context(client)
+
+    async def close(self) -> None:
+        await self._open.aclose()

@@ -6,6 +6,7 @@ import json
 import math
 import random
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import httpx2
@@ -15,10 +16,10 @@ from pydantic import BaseModel
 
 from tartlet import compose
 from tartlet.server.front.app import create_app
-from tartlet.server.front.auth import Caller
+from tartlet.server.front.blobs import Blobs
 from tartlet.server.front.in_process import open_in_process
-from tartlet.server.front.runs import OpenPolicy, RunRegistry
-from tartlet.server.front.services import Services
+from tartlet.server.front.services import make_services
+from tartlet.server.front.storage import open_storage
 from tartlet.server.settings import Settings
 
 pytestmark = [pytest.mark.model, pytest.mark.runner]
@@ -75,23 +76,22 @@ def engine() -> Iterator[Any]:
 
 
 @pytest.fixture
-async def client(engine: Any) -> AsyncIterator[openai.AsyncOpenAI]:
+async def client(engine: Any, tmp_path: Path) -> AsyncIterator[openai.AsyncOpenAI]:
     """A client of an application on that engine, of which nothing may be left at the end."""
-
-    async def authenticate(key: str) -> Caller:
-        return Caller("acme", frozenset({"openai"}))
-
-    async with open_in_process(engine=engine, spares=0) as sandboxes:
-        runs = RunRegistry(sandboxes, OpenPolicy())
-        transport = httpx2.ASGITransport(create_app(Services(Settings(), sandboxes, runs, authenticate)))
+    (tmp_path / "blobs").mkdir()
+    async with open_storage(str(tmp_path / "tartlet.db")) as storage, open_in_process(engine=engine) as sandboxes:
+        key = await storage.keys.create_first()
+        assert key is not None
+        services = make_services(Settings(), storage, Blobs(tmp_path / "blobs"), sandboxes)
+        transport = httpx2.ASGITransport(create_app(services))
         async with openai.AsyncOpenAI(
-            api_key="key",
+            api_key=key.token,
             base_url="http://server/v1",
             max_retries=0,
             http_client=httpx2.AsyncClient(transport=transport),
         ) as opened:
             yield opened
-        await runs.close()
+        await services.runs.close()
     engine.check_integrity()
     assert engine.stats().pages_held == 0
 
@@ -378,7 +378,7 @@ async def test_bad_requests_are_refused_or_answered(client: openai.AsyncOpenAI) 
         response = await client._client.post(
             "http://server/v1/chat/completions",
             content=content,
-            headers={"Authorization": "Bearer key", "Content-Type": "application/json"},
+            headers={"Authorization": f"Bearer {client.api_key}", "Content-Type": "application/json"},
         )
         statuses.append(response.status_code)
         if response.status_code != 200:

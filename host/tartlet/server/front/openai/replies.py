@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable
-from typing import TypeVar
+from collections.abc import AsyncGenerator
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from tartlet.errors import TartletError
-from tartlet.server.front.errors import CLIENT_CLOSED_REQUEST, ApiError, json_response
+from tartlet.server.front.errors import json_response
+from tartlet.server.front.following import unless_gone
 from tartlet.server.front.openai.answers import Answering
 from tartlet.server.front.openai.shapes import Shape
-
-T = TypeVar("T")
-
-HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-"""Of streams: nothing in between holds them back."""
+from tartlet.server.front.sse import EventStream
 
 
-async def reply(request: Request, answering: Answering, shape: Shape, *, is_streaming: bool) -> Response:
-    """Wait for the answer, or begin to stream it. Raises what went wrong before anything was sent."""
+async def reply(request: Request, answering: Answering, shape: Shape, *, is_streaming: bool, ping_s: float) -> Response:
+    """Wait for the answer, or begin to stream it. Raises what went wrong before anything was sent.
+
+    Args:
+        request: of the client.
+        answering: the run.
+        shape: how the answer is written.
+        is_streaming: as events.
+        ping_s: after which silence a stream says that it is alive.
+    """
     if not is_streaming:
         with answering.run.held():
-            return json_response(shape.whole(await until_gone(request, answering.answer())))
+            return json_response(shape.whole(await unless_gone(request, answering.answer())))
     events = stream(answering, shape)
     try:
-        first = await until_gone(request, anext(events))
+        first = await unless_gone(request, _next(events))
     except BaseException:
         await events.aclose()
         raise
-    return StreamingResponse(_joined(first, events), media_type="text/event-stream", headers=HEADERS)
+    return EventStream(_joined(first, events), ping_s=ping_s)
 
 
 async def stream(answering: Answering, shape: Shape) -> AsyncGenerator[str, None]:
@@ -56,30 +59,14 @@ async def stream(answering: Answering, shape: Shape) -> AsyncGenerator[str, None
                 yield event
 
 
-async def until_gone(request: Request, waiting: Awaitable[T]) -> T:
-    """Wait for something as long as the client does. Raises ApiError if it has gone away."""
-    task = asyncio.ensure_future(waiting)
-    gone = asyncio.create_task(_gone(request))
+async def _next(events: AsyncGenerator[str, None]) -> str:
+    return await anext(events)
+
+
+async def _joined(first: str, events: AsyncGenerator[str, None]) -> AsyncGenerator[bytes, None]:
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        raise ApiError(CLIENT_CLOSED_REQUEST, "client_gone", "the client has gone away")
-    finally:
-        for each in (task, gone):
-            each.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
-
-
-async def _gone(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _joined(first: str, events: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
-    try:
-        yield first
+        yield first.encode()
         async for event in events:
-            yield event
+            yield event.encode()
     finally:
         await events.aclose()

@@ -45,7 +45,7 @@ async def create_chat_completion(
         has_logprobs=bool(body.logprobs),
         include_usage=options is not None and bool(options.include_usage),
     )
-    return await reply(request, answering, shape, is_streaming=bool(body.stream))
+    return await reply(request, answering, shape, is_streaming=bool(body.stream), ping_s=services.settings.ping_s)
 
 
 @router.post("/v1/completions", summary="Go on with a text")
@@ -63,7 +63,7 @@ async def create_completion(
         has_logprobs=body.logprobs is not None,
         include_usage=options is not None and bool(options.include_usage),
     )
-    return await reply(request, answering, shape, is_streaming=bool(body.stream))
+    return await reply(request, answering, shape, is_streaming=bool(body.stream), ping_s=services.settings.ping_s)
 
 
 @router.post("/v1/responses", summary="Answer a conversation")
@@ -73,7 +73,9 @@ async def create_response(
 ) -> Response:
     """As OpenAI's, without what needs responses to be stored: none are."""
     answering, about = await start(services, caller.tenant, body, "chat", response_input, response_conversation)
-    return await reply(request, answering, ResponseShape(about, body), is_streaming=bool(body.stream))
+    return await reply(
+        request, answering, ResponseShape(about, body), is_streaming=bool(body.stream), ping_s=services.settings.ping_s
+    )
 
 
 @router.get("/v1/models", summary="List what can be named as a model")
