@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 REFUSALS = (InvalidArgument, ContextOverflow, KvExhausted, NotFound, ProgramFailed, QuotaExceeded, Unsupported)
 """What is wrong with the request; everything else is a fault."""
 U64 = 1 << 64
+CHUNK_INTERVAL_S = 0.03
+MOST_QUICK_CHOICES = 8
+"""Of more choices, pieces come less often: to tell of each costs the sandbox some time."""
 
 
 class Settings:
@@ -60,6 +63,8 @@ class Settings:
         self.controller: str | None = given["controller"]
         """The program that steers the generations, by the name under which the run knows it."""
         self.config: Any = given["config"]
+        self.chunk_interval = CHUNK_INTERVAL_S
+        """Seconds between two pieces of a choice, at least."""
         self.has_parallel_calls: bool = given["parallel_calls"]
         """Whether a choice may have several tool calls."""
         self.tool_names = tool_names
@@ -154,6 +159,7 @@ async def answer(
     model: Model, contexts: list[Context], settings: Settings, generate: Generate | None = None
 ) -> dict[str, Any]:
     """Generate `n` choices after each context, all at once. Raises the SDK's errors."""
+    settings.chunk_interval *= max(1.0, len(contexts) * settings.n / MOST_QUICK_CHOICES)
     choices: list[Choice] = []
     generations: list[Awaitable[Usage]] = []
     for number, context in enumerate(contexts):
@@ -185,6 +191,7 @@ async def plain(context: Context, choice: Choice, settings: Settings, index: int
         settings.sampler(index),
         stop=settings.stop_condition(),
         logprobs=settings.logprobs,
+        chunk_interval=settings.chunk_interval,
         constraint=None if settings.schema is None else json_constraint(settings.schema),
         speculation=None if settings.prediction is None else Speculation(settings.prediction),
         controller=settings.controller,

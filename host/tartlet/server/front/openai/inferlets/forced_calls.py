@@ -31,6 +31,7 @@ async def forced_call(
     generation = context.generate(
         sampler,
         stop=settings.stop_condition(named.generated_tokens if named else 0),
+        chunk_interval=settings.chunk_interval,
         constraint=json_constraint(json.dumps(tool.get("parameters") or {"type": "object"})),
     )
     if settings.is_streaming:
