@@ -17,7 +17,7 @@ TokenEntry: TypeAlias = tuple[int, str, float, list[tuple[str, float]]]
 """See `inferlets/tokens.py`."""
 
 _CODES = {"context-overflow": "context_length_exceeded", "not-found": "model_not_found"}
-_STATUSES = {"not-found": 404}
+_STATUSES = {"not-found": 404, "program-failed": 422}
 
 
 class Piece(msgspec.Struct, frozen=True):

@@ -139,6 +139,16 @@ async def test_a_controller_steers_the_answer(client: openai.AsyncOpenAI, shelf:
     assert "".join([chunk.choices[0].text async for chunk in stream]) == "HEY 3!"
 
 
+async def test_a_controller_that_fails_is_an_error(client: openai.AsyncOpenAI, shelf: Any) -> None:
+    """With what it raised, as of an inferlet."""
+    failing = (
+        "from tartlet_sdk import Controller\nclass Bad(Controller):\n    def step(self, *_): raise ValueError('boo')"
+    )
+    await shelf.publish("acme", "bad", failing)
+    with pytest.raises(openai.UnprocessableEntityError, match="boo"):
+        await client.chat.completions.create(model="bad", messages=HELLO)
+
+
 async def test_a_controller_does_not_go_with_everything(client: openai.AsyncOpenAI, shelf: Any) -> None:
     """What it cannot do is named."""
     await shelf.publish("acme", "shout", CONTROLLER)
