@@ -112,7 +112,7 @@ with sync.Host(engine=client, spares=0) as host:
 
 
 def test_what_a_killed_host_held_is_freed(hosts: tuple[sync.Host, sync.Host], process: EngineProcess) -> None:
-    """With generations under way, which fill the cache: no page is left, and another host has what it would have had."""
+    """With generations under way, which fill the cache: no page is left, and another host has all that is its own."""
     inside, outside = hosts
     client = process.connect()
     begun = client.stats().generated_tokens + 100
