@@ -47,8 +47,13 @@ def steps() -> Steps:
 
 
 @pytest.fixture
-async def compiling(home: Path, steps: Steps) -> AsyncIterator[CompilingSandboxes]:
-    """Sandboxes on a host in this process, on an engine without a model; tenant `small` may have one function."""
+async def compiling(request: pytest.FixtureRequest, steps: Steps) -> AsyncIterator[CompilingSandboxes]:
+    """Sandboxes on a host in this process, on an engine without a model; tenant `small` may have one function.
+
+    Nothing has been compiled yet, except for tests with the runner.
+    """
+    if request.node.get_closest_marker("runner") is None:
+        request.getfixturevalue("home")
     engine = FakeEngine()
 
     async def limits_of(tenant: str) -> ComponentLimits:
