@@ -131,6 +131,7 @@ def test_the_snippets_of_a_page_work(
     """Whoever follows the page from top to bottom gets no error."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))  # what a page writes to files, its programs can import
     monkeypatch.setenv("TARTLET_MODEL", "tiny")
     for snippet in snippets_of(page):
         try:

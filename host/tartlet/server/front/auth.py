@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
@@ -22,6 +23,8 @@ KeyScope: TypeAlias = Literal["runs:start", "runs:read", "inferlets:write", "inf
 PUBLIC = "public"
 """Instead of scopes: for everybody, without a key."""
 MAX_KEY_LEN = 256  # characters
+BODY_TIMEOUT_S = 30.0
+"""How long a client may send nothing of a body that it has begun."""
 
 _NEEDS = "__tartlet_needs__"
 
@@ -117,7 +120,7 @@ class Guard:
         except TartletError as error:
             await _refuse(error, scope, receive, send)
             return
-        await self._app(scope, _bounded(receive, max_body_bytes), send)
+        await self._app(scope, receive if scope["type"] == "websocket" else _bounded(receive, max_body_bytes), send)
 
     def _route_of(self, scope: Scope) -> BaseRoute | None:
         return next((route for route in self._routes if route.matches(scope)[0] is Match.FULL), None)
@@ -163,13 +166,19 @@ def _check_length(scope: Scope, allowed: int) -> None:
 
 
 def _bounded(receive: Receive, allowed: int) -> Receive:
-    """Count the bytes of a body that comes without its length, and stop reading when there are too many."""
+    """Count the bytes of a body that comes without its length, and stop reading when there are too many, or none come."""
     num_bytes = 0
+    is_whole = False
 
     async def counted() -> Message:
-        nonlocal num_bytes
-        message = await receive()
+        nonlocal num_bytes, is_whole
+        try:
+            async with asyncio.timeout(None if is_whole else BODY_TIMEOUT_S):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(408, f"the body did not come: nothing for {BODY_TIMEOUT_S:g} s") from None
         num_bytes += len(message.get("body", b"")) if message["type"] == "http.request" else 0
+        is_whole = not message.get("more_body", False)
         if num_bytes > allowed:
             raise HTTPException(413, f"the body is longer than the {allowed:,} bytes that are allowed")
         return message

@@ -181,7 +181,7 @@ async def _on_tartlet_error(_request: Request, error: Exception) -> Response:
 
 async def _on_http_exception(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    codes = {400: "invalid_request", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
+    codes = {400: "invalid_request", 404: "not_found", 405: "method_not_allowed", 408: "timeout", 413: "body_too_large"}
     messages = {404: "there is nothing at this address", 405: "the method is not for this address"}
     message = messages.get(error.status_code, str(error.detail))
     response = error_response(ApiError(error.status_code, codes.get(error.status_code, "invalid_request"), message))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import httpx2
@@ -8,6 +9,7 @@ from fastapi import APIRouter, FastAPI, Request, WebSocket
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from tartlet.server.front.app import create_app
+from tartlet.server.front import auth
 from tartlet.server.front.auth import CallerParam, needs, needs_of, public
 from tartlet.server.front.services import Services
 
@@ -146,6 +148,18 @@ async def test_nobodys_body_is_not_read(guarded: httpx2.AsyncClient) -> None:
         yield b""
 
     assert (await guarded.post("/echo", content=pieces())).status_code == 401
+
+
+async def test_a_body_that_does_not_come(guarded: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that stops in the midst of it is not waited for for ever."""
+    monkeypatch.setattr(auth, "BODY_TIMEOUT_S", 0.01)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"0123"
+        await asyncio.Event().wait()
+
+    response = await guarded.post("/echo", content=pieces(), headers=bearer("key-of-acme"))
+    assert response.status_code == 408
 
 
 async def test_a_length_that_is_no_number_is_refused(guarded: httpx2.AsyncClient) -> None:
