@@ -166,7 +166,7 @@ def _check_length(scope: Scope, allowed: int) -> None:
 
 
 def _bounded(receive: Receive, allowed: int) -> Receive:
-    """Count the bytes of a body that comes without its length, and stop reading when there are too many, or none come."""
+    """Count the bytes of a body that comes without its length; stop reading when there are too many, or none come."""
     num_bytes = 0
     is_whole = False
 

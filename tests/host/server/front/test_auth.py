@@ -8,8 +8,8 @@ import pytest
 from fastapi import APIRouter, FastAPI, Request, WebSocket
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
-from tartlet.server.front.app import create_app
 from tartlet.server.front import auth
+from tartlet.server.front.app import create_app
 from tartlet.server.front.auth import CallerParam, needs, needs_of, public
 from tartlet.server.front.services import Services
 

@@ -38,7 +38,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     components["securitySchemes"] = {"key": BEARER}
     for route in app.routes:
         if isinstance(route, APIRoute) and route.include_in_schema:
-            for method in route.methods:
+            for method in route.methods or ():
                 _complete(described["paths"][route.path_format][method.lower()], route)
     return described
 
