@@ -37,7 +37,7 @@ def serve(
     database: Annotated[
         str | None, typer.Option(help="URL of a database; SQLite in TARTLET_HOME if not given.")
     ] = None,
-    log_format: Annotated[str | None, typer.Option(help="json or text.", show_default="json")] = None,
+    log_format: Annotated[str | None, typer.Option(help="json or text.", show_default="text on a terminal")] = None,
 ) -> None:
     """Serve programs and the OpenAI API over HTTP. All settings have defaults; `tartlet config show` lists them."""
     from tartlet.cli.progress_bars import ProgressBars
@@ -62,7 +62,7 @@ def serve(
 
         def announce(url: str, first_key: str | None) -> None:
             progress.close()
-            typer.echo(_greeting(url, first_key))
+            typer.echo(_greeting(url, first_key, is_ready=loaded.settings.in_process))
 
         import uvloop
 
@@ -92,10 +92,12 @@ def open_sandboxes(settings: Settings, progress: Progress) -> AbstractAsyncConte
     return open_processes(workers=settings.workers, **engine_settings)
 
 
-def _greeting(url: str, first_key: str | None) -> str:
+def _greeting(url: str, first_key: str | None, *, is_ready: bool) -> str:
     key = first_key or "$TARTLET_API_KEY"
     lines = [f"Tartlet serves at {url}"]
     if first_key is not None:
         lines += [f"API key of the operator, shown this once: {first_key}"]
-    lines += [f'Try: curl {url}/v1/inferlets -H "Authorization: Bearer {key}"']
+    if not is_ready:
+        lines += ["The model is being loaded; the log says when the server is ready, as does /health/ready."]
+    lines += [f'Try: curl {url}/v1/models -H "Authorization: Bearer {key}"']
     return "\n".join(lines)

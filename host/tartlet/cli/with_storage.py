@@ -23,6 +23,7 @@ DatabaseUrl = Annotated[
 T = TypeVar("T")
 
 _UNITS_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_WIDEST = 10_000  # characters of a table; it takes no more than it needs
 _DURATION = re.compile(r"(\d{1,9})([smhd])")
 
 
@@ -66,7 +67,10 @@ def print_json(value: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers_from: int | None = None) -> None:
-    """Print rows under their columns; columns from `numbers_from` on are numbers."""
+    """Print rows under their columns; columns from `numbers_from` on are numbers.
+
+    A row is one line, however long: so a key or a day can be copied, and looked for with grep.
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -78,4 +82,4 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, number
         table.add_column(column, justify="right" if is_number else "left", overflow="fold")
     for row in rows:
         table.add_row(*(safe_text(cell) for cell in row))
-    Console(highlight=False, markup=False).print(table)
+    Console(highlight=False, markup=False, width=_WIDEST).print(table)

@@ -81,7 +81,7 @@ class HostSandboxes:
         loaded = await self._load(program)
         if program.kind == "source":
             return source_facts(await asyncio.to_thread(_read_source, program.path))
-        component = await asyncio.to_thread(Path(program.path).read_bytes)
+        component = await asyncio.to_thread(_read_file, program.path)
         return component_facts(component, is_controller=loaded.controller is not None)
 
     async def start(self, request: RunRequest) -> HostRun:
@@ -129,10 +129,8 @@ class HostSandboxes:
         return await asyncio.shield(loading)
 
     async def _load_anew(self, ref: ProgramRef) -> Program:
-        source: PythonSource | Path = Path(ref.path)
-        if ref.kind == "source":
-            source = await asyncio.to_thread(_read_source, ref.path)
-        return await self._host.load(source, name=ref.name)
+        read = _read_source if ref.kind == "source" else _read_file
+        return await self._host.load(await asyncio.to_thread(read, ref.path), name=ref.name)
 
 
 def _note_failure(loading: asyncio.Task[Program]) -> None:
@@ -156,7 +154,15 @@ def _json_text(value: Any) -> str:
 
 def _read_source(path: str) -> PythonSource:
     try:
-        file = msgspec.json.decode(Path(path).read_bytes(), type=SourceFile)
-    except (OSError, msgspec.DecodeError) as error:
+        file = msgspec.json.decode(_read_file(path), type=SourceFile)
+    except msgspec.DecodeError as error:
         raise ProgramError(f"the stored source cannot be read: {error}", code="not_found") from error
     return PythonSource(file.main, file.files)
+
+
+def _read_file(path: str) -> bytes:
+    """A program as it is stored. Errors don't tell where: clients read them."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ProgramError(f"the stored program cannot be read: {error.strerror}", code="not_found") from error

@@ -41,9 +41,15 @@ class TextFormatter(logging.Formatter):
 
 
 def set_up(log_format: str, level: str) -> None:
-    """Send all records to stderr, in this format, from this level on. Replaces what was set up before."""
+    """Send all records to stderr, from this level on. Replaces what was set up before.
+
+    Args:
+        log_format: json or text; `auto` is text on a terminal, and else json.
+        level: debug, info, warning or error.
+    """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
+    is_text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
+    handler.setFormatter(TextFormatter() if is_text else JsonFormatter())
     root = logging.getLogger()
     for old in [*root.handlers]:
         root.removeHandler(old)

@@ -71,8 +71,12 @@ class Settings(BaseSettings):
     event_buffer_bytes: int = Field(1 * MIB, ge=1024, le=256 * MIB, description="Kept of each run's events.")
     drain_s: Seconds = Field(30, description="How long running runs may go on when the server is being shut down.")
     public_metrics: bool = Field(False, description="Answer /metrics without an API key.")
-    log_format: Literal["json", "text"] = Field("json", description="How lines of the log look.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What is logged at least.")
+    log_format: Literal["auto", "json", "text"] = Field(
+        "auto", description="How lines of the log look; auto is text on a terminal, and else json."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="What is logged, and all above."
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -65,3 +65,10 @@ def test_a_table_obeys_nothing_that_stands_in_it(capsys: pytest.CaptureFixture[s
 
     assert "\x1b" not in output
     assert "[red]y[/red]" in output
+
+
+def test_a_row_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """However long, in a terminal or not: what stands in it can be copied and looked for."""
+    print_table(("key", "scopes"), [("tlk_12345678", "x" * 300)])
+
+    assert capsys.readouterr().out.splitlines()[1].split() == ["tlk_12345678", "x" * 300]

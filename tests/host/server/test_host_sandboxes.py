@@ -3,12 +3,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from tartlet.errors import GuestError, LimitExceededError, ProgramError, RunCancelledError
+from tartlet.errors import GuestError, LimitExceededError, ProgramError, RunCancelledError, TartletError
 from tartlet.events import Output, RunUsage
 from tartlet.server.front.in_process import open_in_process
 from tartlet.server.front.processes.opening import open_processes
@@ -78,6 +79,18 @@ async def test_a_program_that_cannot_be_loaded_can_be_replaced(sandboxes: Sandbo
         await sandboxes.describe(missing)
 
     assert (await sandboxes.describe(ref)).is_inferlet
+
+
+@pytest.mark.parametrize("kind", ["component", "source"])
+async def test_nobody_hears_where_programs_lie(sandboxes: Sandboxes, tmp_path: Path, kind: Any) -> None:
+    """Not when the file is missing, nor when it is something else: clients read these errors."""
+    for number, content in enumerate((None, b"neither")):
+        path = tmp_path / str(number)
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(TartletError) as error:
+            await sandboxes.describe(ProgramRef(str(number) * 64, str(path), kind, "mine"))
+        assert str(tmp_path) not in f"{error.value.message} {error.value.hint}"
 
 
 async def test_limits_cancel_and_failures_are_the_run_s(sandboxes: Sandboxes, store_source: Any) -> None:

@@ -84,3 +84,16 @@ def test_what_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
     messages = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
 
     assert messages == ["ours", "a warning"]
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_terminal_gets_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool
+) -> None:
+    """Whoever collects logs gets JSON, if nothing else was said."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    set_up("auto", "info")
+    logging.getLogger("tartlet.x").info("ours")
+
+    assert capsys.readouterr().err.startswith("{") != is_terminal

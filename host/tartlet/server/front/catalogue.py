@@ -11,6 +11,7 @@ import msgspec
 
 from tartlet.server.front.blobs import Blobs
 from tartlet.server.front.compiling import CompilingSandboxes
+from tartlet.server.front.errors import ApiError
 from tartlet.server.front.known_tenants import KnownTenants
 from tartlet.server.front.storage import InferletRecord, Storage
 from tartlet.server.requests import Parameter, ProgramFacts, ProgramRef
@@ -77,6 +78,21 @@ class Catalogue:
     async def program(self, tenant: str, ref: str) -> ProgramRef:
         """An inferlet, to be run. Raises NotFoundError."""
         return self.ref_of(await self.get(tenant, ref), ref)
+
+    async def runnable(self, tenant: str, ref: str, *, steers: bool = False) -> ProgramRef:
+        """An inferlet to be started by itself, or a controller that steers a generation.
+
+        Raises:
+            NotFoundError: there is none.
+            ApiError: it is the one where the other is asked for.
+        """
+        record = await self.get(tenant, ref)
+        if steers and not record.facts.is_controller:
+            raise ApiError(400, "not_a_controller", f"{ref} is no controller, so it has no `control`", param="control")
+        if not steers and not record.facts.is_inferlet:
+            hint = 'It needs a generation to steer: "control": {"prompt": "..."}.'
+            raise ApiError(400, "not_an_inferlet", f"{ref} is a controller", hint=hint, param="control")
+        return self.ref_of(record, ref)
 
     async def programs(self, tenant: str, names: Iterable[str]) -> dict[str, ProgramRef]:
         """Programs that a run can ask for by these names. Raises NotFoundError."""

@@ -31,6 +31,7 @@ from tartlet.errors import (
 logger = logging.getLogger("tartlet.server")
 
 CLIENT_CLOSED_REQUEST = 499
+SEE = "/openapi.json tells what there is."
 RETRY_SECONDS = 2
 """After which it may help to ask again, when workers or the engine are being started."""
 MAX_MESSAGE_LEN = 4000  # characters; a program's traceback can be long
@@ -151,11 +152,18 @@ def add_error_handlers(app: FastAPI) -> None:
 def invalid_request(error: RequestValidationError) -> ApiError:
     """The first thing that is wrong with a request. What the client sent is not repeated."""
     errors = error.errors()
-    first = errors[0] if errors else {"loc": (), "msg": "the request is invalid", "type": ""}
+    first: Mapping[str, Any] = errors[0] if errors else {"loc": (), "msg": "the request is invalid", "type": ""}
     param = ".".join(_place(first, error.body))[:200] or None
     if first["type"] == "json_invalid":
         return ApiError(400, "invalid_json", "the body is not JSON")
-    message = str(first["msg"])[:500]
+    kind, message, context = first["type"], str(first["msg"])[:500], first.get("ctx", {})
+    if kind == "model_attributes_type" and isinstance(error.body, bytes):  # what is not said to be JSON is not read
+        hint = "Send the header `Content-Type: application/json`; `curl --json` does."
+        return ApiError(415, "unsupported_media_type", "the body is not said to be JSON", hint=hint)
+    if kind == "extra_forbidden":
+        return ApiError(400, "unknown_parameter", f"there is no parameter {param!r} here", hint=SEE, param=param)
+    if kind == "union_tag_invalid":
+        message = f"{context['discriminator']} must be one of {context['expected_tags']}"
     return ApiError(400, "invalid_request", f"{param}: {message}" if param else message, param=param)
 
 
@@ -184,7 +192,9 @@ async def _on_http_exception(_request: Request, error: Exception) -> Response:
     codes = {400: "invalid_request", 404: "not_found", 405: "method_not_allowed", 408: "timeout", 413: "body_too_large"}
     messages = {404: "there is nothing at this address", 405: "the method is not for this address"}
     message = messages.get(error.status_code, str(error.detail))
-    response = error_response(ApiError(error.status_code, codes.get(error.status_code, "invalid_request"), message))
+    hint = SEE if error.status_code in messages else ""
+    code = codes.get(error.status_code, "invalid_request")
+    response = error_response(ApiError(error.status_code, code, message, hint=hint))
     response.headers.update(error.headers or {})
     return response
 

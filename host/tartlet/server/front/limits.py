@@ -84,7 +84,8 @@ def checked_settings(settings: Mapping[str, int | None]) -> dict[str, int | None
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             guess = f"Did you mean {close[0]}? " if close else ""
-            raise ConfigError(f"{name[:80]!r} is no limit of a tenant", hint=f"{guess}They are: {', '.join(known)}.")
+            hint = f"{guess}`tartlet tenant show default` lists them all."
+            raise ConfigError(f"{name[:80]!r} is no limit of a tenant", hint=hint)
         least = 0 if name == "queue_length" else 1
         if value is not None and not (type(value) is int and least <= value < _MOST):
             raise ConfigError(f"{name} must be a whole number from {least}, or none, got {value!r}")

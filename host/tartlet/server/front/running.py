@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -170,9 +171,11 @@ async def _serve(services: Services, signals: _Signals, announce: Callable[[str]
     stopping = asyncio.create_task(_stop_on_signal(server, services, signals))
     try:
         await server.serve()
-    except SystemExit:  # uvicorn's way to say that it cannot listen
+    except SystemExit as error:  # uvicorn's way to say that it cannot listen
+        number = getattr(error.__context__, "errno", None)
+        why = "" if number is None else f": {os.strerror(number)}"
         hint = "Choose another with --port; 0 is any that is free."
-        raise ConfigError(f"cannot listen on {shown_host}:{settings.port}", hint=hint) from None
+        raise ConfigError(f"cannot listen on {shown_host}:{settings.port}{why}", hint=hint) from None
     finally:
         stopping.cancel()
         await asyncio.gather(stopping, return_exceptions=True)

@@ -15,6 +15,7 @@ from tartlet.server.requests import SourceFile
 COMPONENT_TYPES = ("application/wasm", "application/octet-stream")
 PYTHON_TYPES = ("text/x-python", "text/plain")
 JSON_TYPES = ("application/json",)
+WASM_MAGIC = b"\0asm"
 MOST_FILES = 500
 """Of one program's source."""
 
@@ -32,7 +33,7 @@ async def read_upload(request: Request, max_source_bytes: int) -> tuple[Kind, As
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type in COMPONENT_TYPES:
-        return "component", request.stream()
+        return "component", _component(request.stream())
     if media_type in PYTHON_TYPES:
         source = SourceFile("main", {"main.py": _text(await _read(request, max_source_bytes))})
     elif media_type in JSON_TYPES:
@@ -46,6 +47,19 @@ async def read_upload(request: Request, max_source_bytes: int) -> tuple[Kind, As
             hint=f"Send one of {known}.",
         )
     return "source", _once(msgspec.json.encode(source, order="deterministic"))
+
+
+async def _component(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A component as it comes. Raises ApiError as soon as it is clear that it is something else."""
+    begin = b""
+    async for chunk in chunks:
+        begin += chunk[: len(WASM_MAGIC) - len(begin)]
+        if begin != WASM_MAGIC[: len(begin)]:
+            break
+        yield chunk
+    if begin != WASM_MAGIC:
+        hint = "Python source is sent with `Content-Type: text/x-python`."
+        raise ApiError(400, "not_a_component", "what was sent is not a WebAssembly component", hint=hint)
 
 
 async def _read(request: Request, max_bytes: int) -> bytes:

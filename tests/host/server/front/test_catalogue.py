@@ -8,6 +8,7 @@ import pytest
 
 from tartlet.errors import NotFoundError
 from tartlet.server.front.catalogue import MOST_CHARS, MOST_FACTS
+from tartlet.server.front.errors import ApiError
 from tartlet.server.front.services import Services
 from tartlet.server.requests import SourceFile
 
@@ -38,6 +39,21 @@ async def test_uploads_and_deletions_at_once(services: Services) -> None:
     assert (await catalogue.program("acme", "one")).name == "acme/one"
     with pytest.raises(NotFoundError):
         await catalogue.programs("globex", ["one"])
+
+
+async def test_a_controller_is_not_run_like_an_inferlet(services: Services) -> None:
+    """Nor an inferlet like a controller: what is missing or too much is told before a run starts."""
+    text = "from tartlet_sdk import Controller\nclass Plain(Controller):\n    pass\n"
+    await services.catalogue.upload("acme", "source", file(text), "steer")
+    await services.catalogue.upload("acme", "source", file(), "one")
+
+    assert (await services.catalogue.runnable("acme", "steer", steers=True)).name == "acme/steer"
+    assert (await services.catalogue.runnable("acme", "one")).name == "acme/one"
+    with pytest.raises(ApiError, match="steer is a controller") as error:
+        await services.catalogue.runnable("acme", "steer")
+    assert '"control"' in (error.value.hint or "")
+    with pytest.raises(ApiError, match="one is no controller"):
+        await services.catalogue.runnable("acme", "one", steers=True)
 
 
 async def test_what_a_program_says_of_itself_is_bounded(services: Services) -> None:

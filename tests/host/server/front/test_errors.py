@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
 
 import httpx2
 import pytest
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from tartlet.errors import (
     ConfigError,
@@ -30,6 +31,18 @@ from tartlet.server.front.services import Services
 router = APIRouter()
 
 
+class Cat(BaseModel):
+    """One kind of item."""
+
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    """Another."""
+
+    kind: Literal["dog"]
+
+
 class Body(BaseModel):
     """What `/body` takes."""
 
@@ -40,6 +53,21 @@ class Body(BaseModel):
 @public
 async def body(body: Body) -> int:
     return body.n
+
+
+class Strict(BaseModel):
+    """What `/strict` takes, and nothing else."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limits: dict[str, int] = {}
+    item: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None
+
+
+@router.post("/strict")
+@public
+async def strict(body: Strict) -> int:
+    return len(body.limits)
 
 
 @router.get("/fault")
@@ -160,3 +188,34 @@ async def test_a_fault_of_ours_tells_nothing(failing: httpx2.AsyncClient) -> Non
     assert response.status_code == 500
     assert "hunter2" not in response.text
     assert "abc" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "message"),
+    [
+        ({"limit": {}}, "unknown_parameter", "there is no parameter 'limit' here"),
+        ({"item": {"kind": "secret"}}, "invalid_request", "item: 'kind' must be one of 'cat', 'dog'"),
+    ],
+)
+async def test_what_is_wrong_is_told_in_plain_words(
+    failing: httpx2.AsyncClient, body: dict[str, Any], code: str, message: str
+) -> None:
+    """Not in those of a library, and without what was sent."""
+    response = await failing.post("/strict", json=body)
+    error = response.json()["error"]
+
+    assert (response.status_code, error["code"], error["message"]) == (400, code, message)
+
+
+async def test_a_body_that_is_not_said_to_be_json(failing: httpx2.AsyncClient) -> None:
+    """As `curl -d` sends it: the answer says which header is missing."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    response = await failing.post("/strict", content=b'{"limits": {}}', headers=form)
+
+    assert response.status_code == 415
+    assert "Content-Type: application/json" in response.json()["error"]["hint"]
+
+
+async def test_an_address_that_is_not_there(failing: httpx2.AsyncClient) -> None:
+    """The answer says where the description is."""
+    assert "/openapi.json" in (await failing.get("/v1/nothing")).json()["error"]["hint"]

@@ -194,6 +194,6 @@ async def test_a_port_that_is_taken() -> None:
     """The error says so, and what to do."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         running = Running(port=other.getsockname()[1])
-        with pytest.raises(ConfigError, match="cannot listen"):
+        with pytest.raises(ConfigError, match=r"cannot listen on .*: Address already in use"):
             await running.start()
     running.engine.close()

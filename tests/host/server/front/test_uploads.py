@@ -27,6 +27,15 @@ async def test_a_component_is_passed_on() -> None:
     assert await uploaded(b"\0asm" * 1000, "application/wasm") == ("component", b"\0asm" * 1000)
 
 
+@pytest.mark.parametrize("body", [b"", b"\0as", b"x = 1\n", b"\0ASM1234"])
+async def test_what_is_no_component(body: bytes) -> None:
+    """It is refused by its first bytes, with a word on how source is sent."""
+    with pytest.raises(ApiError, match="not a WebAssembly component") as error:
+        await uploaded(body, "application/wasm")
+    assert (error.value.status, error.value.code) == (400, "not_a_component")
+    assert "text/x-python" in (error.value.hint or "")
+
+
 async def test_source_is_one_file() -> None:
     """However it came, the same source is the same file."""
     kind, text = await uploaded(b"x = 1\n", "text/x-python")

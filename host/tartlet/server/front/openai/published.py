@@ -124,7 +124,8 @@ def inferlet_input(request: Sampling, published: Published, conversation: Conver
     names = {parameter.name for parameter in published.facts.parameters}
     if not names & {"messages", "prompt"}:
         message = f"{published.name} declares neither `messages` nor `prompt`, so it cannot be used as a model"
-        raise ApiError(400, "not_a_model", message, param="model")
+        hint = f"Declare one of them, or run it with POST /v1/inferlets/{published.name}/runs."
+        raise ApiError(400, "not_a_model", message, hint=hint, param="model")
     if "messages" in names:
         names.discard("prompt")
     if conversation.n > 1 and "n" not in names:

@@ -53,7 +53,7 @@ async def start(
     """
     tenant = caller.tenant
     is_stream = body.stream or "text/event-stream" in request.headers.get("accept", "")
-    program = await services.catalogue.program(tenant, ref)
+    program = await services.catalogue.runnable(tenant, ref, steers=body.control is not None)
     starting = services.runs.start(
         tenant,
         program,

@@ -63,7 +63,7 @@ async def serve(name: Name, path: str, request: Request, caller: CallerParam, se
 
     What it returns is the answer: a text; or any JSON; or an object with `status`, `headers` and `body`, some of them.
     """
-    program = await services.catalogue.program(caller.tenant, name)
+    program = await services.catalogue.runnable(caller.tenant, name)
     given = {"request": {**_described(request, path), "body": await _body(request)}}
     run = await unless_gone(request, services.runs.start(caller.tenant, program, json.dumps(given), label=name))
     await wait_for(run, request)
