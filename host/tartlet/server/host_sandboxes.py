@@ -71,6 +71,9 @@ class HostSandboxes:
         """Always: the engine is in this process."""
         return True
 
+    async def started(self) -> None:
+        """Nothing: the engine is in this process."""
+
     @property
     def num_live_runs(self) -> int:
         """Of the host."""

@@ -50,6 +50,14 @@ class Sandboxes(Protocol):
         """Whether runs can be started: there is a worker, and an engine that makes progress or has nothing to do."""
         ...
 
+    async def started(self) -> None:
+        """Wait until there is an engine, with its model.
+
+        Raises ConfigError if there cannot be one with these settings. It may be tried again all the same: a server that
+        has just been started should end, one that has been running need not.
+        """
+        ...
+
     @property
     def num_live_runs(self) -> int:
         """Runs that have not ended."""

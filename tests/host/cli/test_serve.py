@@ -107,6 +107,18 @@ def test_wrong_settings(arguments: list[str], words: str) -> None:
     assert words in result.output
 
 
+@pytest.mark.runner
+def test_a_model_that_there_is_not(home: Path) -> None:
+    """It ends, and says so, though others would go on trying."""
+    arguments = ["serve", "--model", "/no/such/model", "--port", "0", "--workers", "1"]
+    environment = {**os.environ, "TARTLET_HOME": str(home)}
+    command = [sys.executable, "-m", "tartlet", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+    assert done.returncode == 2
+    assert "there is no /no/such/model" in done.stderr.splitlines()[-1]
+
+
 def test_how_to_call_it() -> None:
     """With the key, if it is new; otherwise with a place for it."""
     first, later = _greeting("http://h:1", "tlk_1"), _greeting("http://h:1", None)

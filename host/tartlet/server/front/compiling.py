@@ -38,6 +38,10 @@ class CompilingSandboxes:
         """See `Sandboxes`."""
         return self._inner.is_ready
 
+    async def started(self) -> None:
+        """See `Sandboxes`."""
+        await self._inner.started()
+
     @property
     def num_live_runs(self) -> int:
         """See `Sandboxes`."""

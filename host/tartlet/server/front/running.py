@@ -169,6 +169,7 @@ async def _serve(services: Services, signals: _Signals, announce: Callable[[str]
     server = _Server(config, lambda port: announce(f"http://{shown_host}:{port}"))
     signals.take()
     stopping = asyncio.create_task(_stop_on_signal(server, services, signals))
+    starting = asyncio.create_task(_stop_unless_started(server, services))
     try:
         await server.serve()
     except SystemExit as error:  # uvicorn's way to say that it cannot listen
@@ -178,7 +179,19 @@ async def _serve(services: Services, signals: _Signals, announce: Callable[[str]
         raise ConfigError(f"cannot listen on {shown_host}:{settings.port}{why}", hint=hint) from None
     finally:
         stopping.cancel()
-        await asyncio.gather(stopping, return_exceptions=True)
+        starting.cancel()
+        _, failure = await asyncio.gather(stopping, starting, return_exceptions=True)
+    if isinstance(failure, Exception):
+        raise failure
+
+
+async def _stop_unless_started(server: uvicorn.Server, services: Services) -> None:
+    """Wait for the model. If the engine cannot be started with these settings, the server ends."""
+    try:
+        await services.sandboxes.started()
+    except Exception:
+        server.should_exit = True
+        raise
 
 
 async def _stop_on_signal(server: uvicorn.Server, services: Services, signals: _Signals) -> None:

@@ -21,6 +21,9 @@ _CONNECT_S = 0.1
 _PATIENCE_S = 20.0
 """It finishes its step, and writes what is being saved."""
 
+_START_PATIENCE_S = 1.0
+"""While it loads its model, it has nothing to lose."""
+
 
 class EngineChild:
     """The place of the engine's process.
@@ -43,6 +46,7 @@ class EngineChild:
         self._number = 0
         self._watch: EngineWatch | None = None
         self._is_stuck = False
+        self._has_served = False
 
     @property
     def current(self) -> tuple[int, Path] | None:
@@ -72,7 +76,7 @@ class EngineChild:
             [f"--socket={self._path}", f"--settings={settings_json}"],
             environment=engine_environment(os.environ),
         )
-        self._is_stuck = False
+        self._is_stuck = self._has_served = False
         ends = [asyncio.create_task(child.wait()), asyncio.create_task(self._use())]
         try:
             self.pid = child.pid
@@ -83,7 +87,7 @@ class EngineChild:
             await asyncio.gather(*ends, return_exceptions=True)
             if self._is_stuck:
                 child.kill()
-            await child.stop(_PATIENCE_S)
+            await child.stop(_PATIENCE_S if self._has_served else _START_PATIENCE_S)
             self.pid = None
             self._path.unlink(missing_ok=True)
         self.refusal = child.end if child.status == CANNOT_START else None
@@ -98,6 +102,7 @@ class EngineChild:
         probe = await self._connect()
         try:
             self._watch, self.models = EngineWatch(probe), probe.models
+            self._has_served = True
             for use in self._users:
                 use(self._number, self._path)
             await self._watch.watch()

@@ -33,11 +33,7 @@ class WorkerPool:
             self._lives.append(asyncio.create_task(keep_going(child.name, child.live, Backoff())))
 
     async def started(self) -> None:
-        """Wait until there is an engine, once its model is loaded.
-
-        Raises ConfigError if the engine cannot be started with its settings. It is tried again all the same, so whoever
-        has just started the server should give up, and a server that has been running need not.
-        """
+        """See `Sandboxes`. It is tried again, more and more rarely."""
         while self._engine.current is None:
             if self._engine.refusal is not None:
                 raise ConfigError(f"the engine {self._engine.refusal}")
