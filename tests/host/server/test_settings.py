@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,14 @@ def test_what_should_be_json_in_the_environment(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("TARTLET_ADAPTERS", "a=/a")
     with pytest.raises(ConfigError):
         load()
+
+
+def test_what_the_image_sets_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variables of the Dockerfile are known."""
+    dockerfile = (Path(__file__).parents[3] / "Dockerfile").read_text(encoding="utf-8")
+    names = re.findall(r"(TARTLET_\w+)=(\S+)", dockerfile)
+    for name, value in names:
+        monkeypatch.setenv(name, value)
+
+    assert dict(names)["TARTLET_HOME"]
+    assert load().settings.host == "0.0.0.0"
