@@ -25,16 +25,15 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_on_engine(path: str, num_spares: int) -> AsyncIterator[HostSandboxes]:
-    """Open a host on the engine that is served at a socket. Raises EngineStoppedError if there is none."""
+    """Open a host on the engine that is served at a socket, which runs programs at once.
+
+    Raises EngineStoppedError if there is none.
+    """
     client = await asyncio.to_thread(connect_engine, Path(path))
     try:
         async with Host(engine=client, spares=num_spares) as host:
-            warming = asyncio.create_task(_warm(host))
-            try:
-                yield HostSandboxes(host)
-            finally:
-                warming.cancel()
-                await asyncio.gather(warming, return_exceptions=True)
+            await _warm(host)
+            yield HostSandboxes(host)
     finally:
         await asyncio.to_thread(client.close)
 

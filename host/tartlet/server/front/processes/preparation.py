@@ -1,12 +1,14 @@
-"""What must be there before the first worker is started: the runner for Python source."""
+"""What should be there before the first worker is started: the runner for Python source, and its native code."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 
+from tartlet import paths
 from tartlet.errors import BuildError
-from tartlet.runner import is_runner_there
+from tartlet.runner import is_runner_there, runner_component
 from tartlet.server.front.processes.child import Child
 from tartlet.server.front.processes.environment import worker_environment
 
@@ -14,16 +16,24 @@ _PATIENCE_S = 1.0
 
 
 class Preparation:
-    """Builds the runner in a child, if it does not come along and has not been built yet; once for all workers."""
+    """Makes it in a child, as far as it has not been made; once for all workers."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
     async def done(self) -> None:
-        """Wait until the runner is there. Raises BuildError; whoever asks then lets it be tried again."""
+        """Wait until it is there. Raises BuildError; whoever asks then lets it be tried again."""
         async with self._lock:
-            if not await asyncio.to_thread(is_runner_there):
+            if not await asyncio.to_thread(_is_there):
                 await _build()
+
+
+def _is_there() -> bool:
+    """Whether there is a runner, and native code of it; if that is another Wasmtime's, workers compile it anew."""
+    if not is_runner_there():
+        return False
+    digest = hashlib.sha256(runner_component().read_bytes()).hexdigest()
+    return any(paths.components_folder().glob(f"{digest}-*.cwasm"))
 
 
 async def _build() -> None:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tartlet import runner
+from tartlet import paths, runner
 from tartlet.errors import BuildError
 from tartlet.server.front.processes import preparation
 from tartlet.server.front.processes.preparation import Preparation
@@ -15,8 +16,10 @@ from tartlet.server.front.processes.preparation import Preparation
 
 async def test_what_is_there_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process is started for it."""
-    (tmp_path / "python.wasm").touch()
+    (tmp_path / "python.wasm").write_bytes(b"runner")
     monkeypatch.setattr(runner, "PREBUILT_RUNNER", tmp_path / "python.wasm")
+    monkeypatch.setenv("TARTLET_HOME", str(tmp_path))
+    (paths.components_folder() / f"{hashlib.sha256(b'runner').hexdigest()}-x.cwasm").touch()
     monkeypatch.setattr(preparation, "Child", None)
 
     await Preparation().done()
