@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from tartlet.server.front.auth import CallerParam, needs
 from tartlet.server.front.errors import json_response
+from tartlet.server.front.following import unless_gone
 from tartlet.server.front.openai.chat_input import chat_conversation, chat_input
 from tartlet.server.front.openai.chat_request import ChatRequest
 from tartlet.server.front.openai.chat_shape import ChatShape
@@ -38,7 +39,8 @@ async def create_chat_completion(
     body: ChatRequest, request: Request, services: ServicesParam, caller: CallerParam
 ) -> Response:
     """As OpenAI's, for the server's models, and for inferlets and controllers that the tenant has published."""
-    answering, about = await start(services, caller.tenant, body, "chat", chat_input, chat_conversation)
+    starting = start(services, caller.tenant, body, "chat", chat_input, chat_conversation)
+    answering, about = await unless_gone(request, starting)
     options = body.stream_options
     shape = ChatShape(
         about,
@@ -54,9 +56,8 @@ async def create_completion(
     body: CompletionRequest, request: Request, services: ServicesParam, caller: CallerParam
 ) -> Response:
     """As OpenAI's, for the server's models, and for inferlets and controllers that the tenant has published."""
-    answering, about = await start(
-        services, caller.tenant, body, "completions", completion_input, completion_conversation
-    )
+    starting = start(services, caller.tenant, body, "completions", completion_input, completion_conversation)
+    answering, about = await unless_gone(request, starting)
     options = body.stream_options
     shape = CompletionShape(
         about,
@@ -72,7 +73,8 @@ async def create_response(
     body: ResponseRequest, request: Request, services: ServicesParam, caller: CallerParam
 ) -> Response:
     """As OpenAI's, without what needs responses to be stored: none are."""
-    answering, about = await start(services, caller.tenant, body, "chat", response_input, response_conversation)
+    starting = start(services, caller.tenant, body, "chat", response_input, response_conversation)
+    answering, about = await unless_gone(request, starting)
     return await reply(
         request, answering, ResponseShape(about, body), is_streaming=bool(body.stream), ping_s=services.settings.ping_s
     )

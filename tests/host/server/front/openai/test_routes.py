@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import openai
 import pytest
+
+from tartlet.server.front.runs import Terms
+from tartlet.server.front.services import Services
 
 pytestmark = pytest.mark.runner
 
@@ -163,3 +167,35 @@ async def test_a_key_is_needed(client: openai.AsyncOpenAI) -> None:
     """Without one, the client raises what it raises for OpenAI."""
     with pytest.raises(openai.AuthenticationError):
         await client.models.list(extra_headers={"Authorization": "Bearer "})
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", {"messages": HELLO}),
+        ("/v1/completions", {"prompt": "Hello"}),
+        ("/v1/responses", {"input": "Hello"}),
+    ],
+)
+async def test_who_vanishes_while_it_waits_for_a_place(
+    services: Services, exchange: Any, monkeypatch: pytest.MonkeyPatch, path: str, body: Any
+) -> None:
+    """It gives up its place in the queue; no run is started for nobody."""
+    waits, was_given_up = asyncio.Event(), asyncio.Event()
+
+    async def admit(*_: object) -> Terms:
+        waits.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            was_given_up.set()
+        return Terms()
+
+    monkeypatch.setattr(services.runs._policy, "admit", admit)
+    request = exchange("POST", path, json_body={"model": "fake", **body})
+    await asyncio.wait_for(waits.wait(), 30)
+    request.vanish()
+    await asyncio.wait_for(was_given_up.wait(), 30)
+    await asyncio.wait_for(request.task, 30)
+
+    assert services.runs.num_live == 0
