@@ -61,6 +61,8 @@ def list_command(
     as_json: AsJson = False,
 ) -> None:
     """List keys by what they begin with, the newest first."""
+    from tartlet.server.front.storage import TENANT_SCOPES
+
     records = with_storage(database, lambda storage: storage.keys.list(tenant, of_operators=operator))
     if as_json:
         print_json(records)
@@ -70,9 +72,9 @@ def list_command(
             each.key_id,
             each.tenant or "(operator)",
             each.label or "-",
-            ", ".join(each.scopes),
-            shown_time(each.created_ms),
-            shown_time(each.last_used_ms),
+            "all" if set(each.scopes) >= set(TENANT_SCOPES) else " ".join(each.scopes),
+            shown_time(each.created_ms)[:10],
+            shown_time(each.last_used_ms)[:10],
             _state(each),
         )
         for each in records

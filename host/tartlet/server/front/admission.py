@@ -8,6 +8,7 @@ tenants may fill, they take turns.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -215,5 +216,5 @@ def _check_tokens(tenant: _Tenant) -> None:
 
 def _rate_error(limit: str, used: float, allowed: int, retry_after_s: float) -> QuotaError:
     return QuotaError(
-        "rate_limited", limit=limit, used=int(used), allowed=allowed, retry_after_s=round(retry_after_s, 3)
+        "rate_limited", limit=limit, used=math.ceil(used), allowed=allowed, retry_after_s=round(retry_after_s, 3)
     )

@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import uvicorn
@@ -50,8 +50,10 @@ async def run_server(settings: Settings, open_sandboxes: OpenSandboxes, progress
     """
     database = settings.database.get_secret_value() if settings.database else None
     with _Signals() as signals:
-        async with open_storage(database) as storage, open_sandboxes(settings, progress) as sandboxes:
-            await storage.become_front()
+        async with AsyncExitStack() as stack:
+            storage = await stack.enter_async_context(open_storage(database))
+            await storage.become_front()  # before a model is loaded for nothing
+            sandboxes = await stack.enter_async_context(open_sandboxes(settings, progress))
             services = make_services(settings, storage, await _open_blobs(storage), sandboxes)
             num_lost = await storage.runs.end_all_lost()
             if num_lost:

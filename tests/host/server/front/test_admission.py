@@ -45,7 +45,11 @@ def test_requests_have_a_rate() -> None:
     error = caught.value
     assert (error.code, error.limit, error.used, error.allowed) == ("rate_limited", "requests_per_minute", 31, 30)
     assert error.retry_after_s == 2.0
-    clock.seconds += 2
+    clock.seconds += 1.5
+    with pytest.raises(QuotaError) as caught:
+        admission.admit_request("acme", limits)
+    assert (caught.value.used, caught.value.retry_after_s) == (31, 0.5)
+    clock.seconds += 0.5
     admission.admit_request("acme", limits)
     with pytest.raises(QuotaError):
         admission.admit_request("acme", limits)

@@ -18,6 +18,7 @@ from tartlet.errors import ConfigError
 from tartlet.progress import Progress, silent
 from tartlet.server.front.in_process import open_in_process
 from tartlet.server.front.running import blobs_folder, run_server
+from tartlet.server.front.storage import open_storage
 from tartlet.server.sandboxes import Sandboxes
 from tartlet.server.settings import Settings
 from tartlet.testing import FakeEngine
@@ -129,8 +130,6 @@ async def test_what_no_tenant_has_goes_at_the_start() -> None:
 
 async def test_a_run_whose_front_has_died_has_an_end(running: Running) -> None:
     """The next start gives it one."""
-    from tartlet.server.front.storage import open_storage
-
     async with open_storage() as storage:
         await storage.runs.start("run_old", "default", "0" * 64, "old")
     url, key = await running.start()
@@ -197,3 +196,14 @@ async def test_a_port_that_is_taken() -> None:
         with pytest.raises(ConfigError, match=r"cannot listen on .*: Address already in use"):
             await running.start()
     running.engine.close()
+
+
+async def test_a_second_server_on_a_database_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it loads anything."""
+    server = Running()
+    monkeypatch.setattr(server, "_open", None)
+    async with open_storage() as storage:
+        await storage.become_front()
+        with pytest.raises(ConfigError, match="another server uses the database"):
+            await server.start()
+    server.engine.close()
