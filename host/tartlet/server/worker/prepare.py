@@ -26,7 +26,7 @@ def main() -> int:
     end_with_parent(parser.parse_args().parent)
     keep_private()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    logger.info("building the runner for Python source, which takes some time, once")
+    logger.info("making the runner for Python source, which takes some time, once")
     try:
         component = runner_component().read_bytes()
         Compiler(process_engine(), paths.components_folder()).compile(component)
