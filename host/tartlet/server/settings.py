@@ -62,7 +62,7 @@ class Settings(BaseSettings):
     )
     compile_at_once: int = Field(2, ge=1, le=64, description="Uploads that are compiled at once, a process for each.")
     compile_cpu_s: int = Field(
-        30, ge=1, le=3600, description="CPU time that compiling one may take; a quarter of the time in all."
+        30, ge=1, le=3600, description="CPU time that compiling one may take; in all, 4 times that."
     )
     compile_memory_bytes: int = Field(1 << 30, ge=256 * MIB, description="Address space that compiling one may take.")
     max_connections: int = Field(2000, ge=1, description="Connections at once; more are answered with 503.")
