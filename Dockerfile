@@ -20,5 +20,6 @@ ENV TARTLET_HOME=/var/lib/tartlet TARTLET_HOST=0.0.0.0
 VOLUME /var/lib/tartlet
 EXPOSE 8000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --start-period=10m CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health/ready')"]
+# Not readiness: who restarts what is unhealthy should not do so while the front has a new engine load its model.
+HEALTHCHECK --start-period=10m CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health/live')"]
 ENTRYPOINT ["tartlet", "serve"]
