@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 F = '{"name": "f", "arguments": {"a": 1}}'
 CALL = f"<tool_call>\n{F}\n</tool_call>"
-PIECES = ["<tool_call>", "</tool_call>", F, '{"name": "g"}', "Sure. ", "\n", "<", "}"]
+PIECES = [CALL, f"{CALL}\n", "<tool_call>", "</tool_call>", F, '{"name": "g"}', "Sure. ", "\n", "<", "}"]
 
 
 @pytest.fixture
@@ -51,7 +51,8 @@ def test_it_does_not_matter_how_the_text_is_cut(tool_format: Any, pieces: list[s
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     chunks = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
 
-    assert parsed(tool_format, chunks) == parsed(tool_format, [text])
+    assert parsed(tool_format, chunks) == parsed(tool_format, pieces) == parsed(tool_format, [text])
+    assert parsed(tool_format, [*text]) == parsed(tool_format, [text])
 
 
 def test_what_is_written_can_be_read(tool_format: Any) -> None:
