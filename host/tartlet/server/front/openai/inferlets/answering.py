@@ -163,12 +163,19 @@ async def answer(
     choices: list[Choice] = []
     generations: list[Awaitable[Usage]] = []
     for number, context in enumerate(contexts):
-        forks = [context.fork() for _ in range(settings.n - 1)]
-        for each in (context, *forks):
+        length = len(context)
+        for k in range(settings.n):
+            own = context if k == 0 else _fork(context, length)
             choice = Choice(model, len(choices), settings)
             if settings.echoes:
                 choice.add_text(settings.echoes[number], [])
-            generations.append((generate or plain)(each, choice, settings, len(choices)))
+            generation: Awaitable[Usage] = (generate or plain)(own, choice, settings, len(choices))
+            if settings.n > 1:
+                generation = asyncio.ensure_future(generation)
+                if k == 0 and settings.controller is None:
+                    # It starts before the context is forked, so that its usage tells how much of the prompt was there.
+                    await asyncio.sleep(0)
+            generations.append(generation)
             choices.append(choice)
     # A single one is awaited as it is: a program that has nothing else to do waits in the host, which is quicker.
     usages = [await generations[0]] if len(generations) == 1 else await asyncio.gather(*generations)
@@ -183,6 +190,13 @@ async def answer(
             "accepted_tokens": sum(usage.accepted_tokens for usage in usages),
         },
     }
+
+
+def _fork(context: Context, length: int) -> Context:
+    """A context with the prompt alone, whatever has been generated after it meanwhile."""
+    fork = context.fork()
+    fork.truncate(length)
+    return fork
 
 
 async def plain(context: Context, choice: Choice, settings: Settings, index: int) -> Usage:
