@@ -42,6 +42,7 @@ def serve(
     """Serve programs and the OpenAI API over HTTP. All settings have defaults; `tartlet config show` lists them."""
     from tartlet.cli.progress_bars import ProgressBars
     from tartlet.server import logs, settings
+    from tartlet.server.child_process import keep_private
     from tartlet.server.front.running import run_server
 
     flags = {
@@ -66,6 +67,7 @@ def serve(
 
         import uvloop
 
+        keep_private()
         uvloop.run(run_server(loaded.settings, open_sandboxes, progress, announce))
 
 
