@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import queue
 import signal
@@ -121,8 +120,10 @@ def test_a_model_that_there_is_not(home: Path) -> None:
 
 def test_how_to_call_it() -> None:
     """With the key, if it is new; otherwise with a place for it."""
-    first, later = _greeting("http://h:1", "tlk_1"), _greeting("http://h:1", None)
+    first = _greeting("http://h:1", "tlk_1", is_ready=True)
+    later = _greeting("http://h:1", None, is_ready=False)
 
     assert "Bearer tlk_1" in first
     assert "API key" not in later
-    assert json.dumps(later)
+    assert "/health/ready" in later
+    assert "/health/ready" not in first
