@@ -134,7 +134,8 @@ class Guard:
             scope.setdefault("state", {})["caller"] = caller
             if not caller.may(declared.scopes):
                 allowed = " or ".join(f"`{name}`" for name in declared.scopes)
-                raise ApiError(403, "permission_denied", f"the API key lacks the scope {allowed}")
+                hint = "The server's operator can make a key that has it: tartlet key create"
+                raise ApiError(403, "permission_denied", f"the API key lacks the scope {allowed}", hint=hint)
         return declared
 
     async def _caller(self, header: str) -> Caller:

@@ -112,6 +112,14 @@ async def test_what_a_key_does_not_allow_is_refused(
     assert ("www-authenticate" in response.headers) == (status == 401)
 
 
+async def test_who_lacks_a_scope_reads_who_gives_it(guarded: httpx2.AsyncClient) -> None:
+    """By name, with what the operator would do."""
+    error = (await guarded.get("/admin-only", headers=bearer("key-of-acme"))).json()["error"]
+
+    assert "`admin`" in error["message"]
+    assert "tartlet key create" in error["hint"]
+
+
 async def test_a_scope_is_not_another(guarded: httpx2.AsyncClient) -> None:
     """Only the operator's scope includes all."""
     assert (await guarded.get("/admin-only", headers=bearer("key-of-acme"))).status_code == 403
