@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -23,6 +23,9 @@ from tartlet_engine.api import EngineStats, ModelInfo
 
 MOST_PROGRAMS = 256
 """That are kept loaded; others are loaded again, which is quick: their native code is on disk."""
+
+_Key: TypeAlias = tuple[str, str, str]
+"""A program's digest, kind and name. Programs know their names, which are their tenants' own; the rest is shared."""
 
 
 class HostRun:
@@ -59,7 +62,7 @@ class HostSandboxes:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._programs: dict[str, asyncio.Task[Program]] = {}  # by digest, the one used last at the end
+        self._programs: dict[_Key, asyncio.Task[Program]] = {}  # the one used last at the end
 
     @property
     def models(self) -> Sequence[ModelInfo]:
@@ -122,11 +125,12 @@ class HostSandboxes:
 
     async def _load(self, ref: ProgramRef) -> Program:
         """Load a program, once for all who ask meanwhile. Raises what `Host.load` raises."""
-        loading = self._programs.pop(ref.digest, None)
+        key = (ref.digest, ref.kind, ref.name)
+        loading = self._programs.pop(key, None)
         if loading is None or (loading.done() and (loading.cancelled() or loading.exception() is not None)):
             loading = asyncio.create_task(self._load_anew(ref))
             loading.add_done_callback(_note_failure)
-        self._programs[ref.digest] = loading
+        self._programs[key] = loading
         while len(self._programs) > MOST_PROGRAMS:
             del self._programs[next(iter(self._programs))]
         return await asyncio.shield(loading)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -155,6 +156,29 @@ async def test_many_load_a_program_once(sandboxes: Sandboxes, store_source: Any)
 
     assert [json.loads(await run.result_json()) for run in runs] == [{"to": "you"}] * 8
     assert sandboxes.num_live_runs == 0
+
+
+NAMED = """
+from tartlet_sdk import inferlet, run
+
+@inferlet
+async def main() -> str:
+    return run.info().inferlet
+"""
+
+
+async def test_what_two_tenants_call_the_same(sandboxes: Sandboxes, store_source: Any) -> None:
+    """Each run knows what its own tenant calls the program, and nothing of the other's name."""
+    program = store_source(NAMED)
+    runs = [
+        await sandboxes.start(
+            RunRequest(f"run_{name}", name, msgspec.structs.replace(program, name=f"{name}/secret-{name}"), "{}", {})
+        )
+        for name in ("acme", "evil", "acme", "evil")
+    ]
+
+    results = [json.loads(await run.result_json()) for run in runs]
+    assert results == ["acme/secret-acme", "evil/secret-evil", "acme/secret-acme", "evil/secret-evil"]
 
 
 async def _events(run: RunHandle) -> list[Any]:

@@ -19,7 +19,7 @@ from tartlet.progress import Progress
 from tartlet.server.front.app import create_app
 from tartlet.server.front.blobs import Blobs
 from tartlet.server.front.housekeeping import keep_house
-from tartlet.server.front.http_protocol import BoundedHttp
+from tartlet.server.front.http_protocol import BoundedHttp, BoundedWebSocket
 from tartlet.server.front.services import Services, make_services
 from tartlet.server.front.storage import Storage, open_storage
 from tartlet.server.sandboxes import Sandboxes
@@ -156,7 +156,7 @@ async def _serve(services: Services, signals: _Signals, announce: Callable[[str]
         port=settings.port,
         loop="none",
         http=BoundedHttp,
-        ws="websockets-sansio",
+        ws=BoundedWebSocket,
         ws_max_size=1 << 20,
         ws_per_message_deflate=False,
         lifespan="off",

@@ -7,7 +7,7 @@ import pytest
 import uvicorn
 
 from tartlet.server.front import http_protocol
-from tartlet.server.front.http_protocol import MAX_HEADER_BYTES, MAX_HEADERS, BoundedHttp
+from tartlet.server.front.http_protocol import MAX_HEADER_BYTES, MAX_HEADERS, BoundedHttp, BoundedWebSocket
 
 
 async def app(scope: dict[str, object], receive: object, send: object) -> None:
@@ -15,13 +15,27 @@ async def app(scope: dict[str, object], receive: object, send: object) -> None:
     from starlette.responses import PlainTextResponse
 
     request = Request(scope, receive)  # type: ignore[arg-type]
+    if request.url.path == "/refused":
+        await PlainTextResponse("no", 401)(scope, receive, send)  # type: ignore[arg-type]
+        return
+    if request.url.path == "/long":
+        await PlainTextResponse("x" * (64 << 20))(scope, receive, send)  # type: ignore[arg-type]
+        return
     body = await request.body()
     await PlainTextResponse(f"{len(request.headers)} {len(body)}")(scope, receive, send)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
-    config = uvicorn.Config(app, port=0, loop="none", http=BoundedHttp, lifespan="off", log_config=None)  # type: ignore[arg-type]
+    config = uvicorn.Config(
+        app,  # type: ignore[arg-type]
+        port=0,
+        loop="none",
+        http=BoundedHttp,
+        ws=BoundedWebSocket,
+        lifespan="off",
+        log_config=None,
+    )
     server = uvicorn.Server(config)
     server.capture_signals = __import__("contextlib").nullcontext  # type: ignore[method-assign]
     serving = asyncio.create_task(server.serve())
@@ -94,3 +108,79 @@ async def test_headers_that_do_not_come(port: int, monkeypatch: pytest.MonkeyPat
 async def test_what_is_no_http(port: int) -> None:
     """It is answered as such."""
     assert (await exchange(port, b"\x16\x03\x01\x02\x00\x01\r\n\r\n")).startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize("path", ["/", "/refused"])
+async def test_a_body_that_does_not_come(port: int, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """It is not waited for, though a byte comes now and then, and though it has been answered already."""
+    monkeypatch.setattr(http_protocol, "BODY_PERIOD_S", 0.05)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+
+    writer.write(f"POST {path} HTTP/1.1\r\nhost: h\r\ncontent-length: 1000000\r\n\r\nx".encode())
+    trickling = asyncio.create_task(trickle(writer))
+    await asyncio.wait_for(read_all(reader), 30)
+
+    trickling.cancel()
+    await close(writer)
+
+
+@pytest.mark.parametrize("header", ["content-length: 9999999", "transfer-encoding: chunked", f"x: {'y' * 10_000}"])
+async def test_what_can_become_no_websocket(port: int, header: str) -> None:
+    """It is refused at once."""
+    headers = f"host: h\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n{header}"
+
+    answer = await exchange(port, f"GET / HTTP/1.1\r\n{headers}\r\n\r\n".encode())
+
+    assert answer.startswith(b"HTTP/1.1 400")
+
+
+async def test_a_long_body_that_comes(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many periods it takes, it is read to its end."""
+    monkeypatch.setattr(http_protocol, "BODY_PERIOD_S", 0.05)
+    monkeypatch.setattr(http_protocol, "LEAST_BODY_BYTES", 1)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+
+    writer.write(b"POST / HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 20\r\n\r\n")
+    for _ in range(20):
+        writer.write(b"x")
+        await asyncio.sleep(0.01)
+    answer = await asyncio.wait_for(reader.read(), 30)
+
+    assert answer.endswith(b"3 20")
+    await close(writer)
+
+
+async def test_an_answer_that_nobody_takes(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not kept for ever: the connection is gone, and who reads then finds that out."""
+    monkeypatch.setattr(http_protocol, "SEND_PERIOD_S", 0.05)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+    lost: asyncio.Event = asyncio.Event()
+    note = BoundedHttp.connection_lost
+    monkeypatch.setattr(BoundedHttp, "connection_lost", lambda self, error: (note(self, error), lost.set()))
+
+    writer.write(b"GET /long HTTP/1.1\r\nhost: h\r\n\r\n")
+    await asyncio.wait_for(lost.wait(), 30)
+
+    with pytest.raises(ConnectionError):
+        while await reader.read(1 << 20):
+            pass
+        raise ConnectionResetError
+    await close(writer)
+
+
+async def close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+
+
+async def trickle(writer: asyncio.StreamWriter) -> None:
+    while True:
+        writer.write(b"x")
+        await asyncio.sleep(0.01)
+
+
+async def read_all(reader: asyncio.StreamReader) -> None:
+    try:
+        await reader.read()
+    except ConnectionError:
+        pass

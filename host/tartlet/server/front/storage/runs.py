@@ -138,7 +138,8 @@ class Runs:
     async def end_all_lost(self, failure: Failure = LOST) -> int:
         """Give an end to all runs that have none: the front that had them is gone. Returns how many there were.
 
-        What they used is not known. Only one front may use a database at a time.
+        What they used is not known. Their idempotency keys are forgotten, so that the same request may start them anew.
+        Only one front may use a database at a time.
         """
         values = {
             "state": "failed",
@@ -147,7 +148,9 @@ class Runs:
         }
 
         def work(connection: Connection) -> int:
-            run_ids = connection.scalars(select(_runs.c.run_id).where(_runs.c.state == "running")).all()
+            lost = select(_runs.c.run_id).where(_runs.c.state == "running")
+            run_ids = connection.scalars(lost).all()
+            connection.execute(delete(tables.idempotency).where(tables.idempotency.c.run_id.in_(lost)))
             for run_id in run_ids:
                 self._end(connection, EndedRun(run_id, RunUsage(), values))
             return len(run_ids)

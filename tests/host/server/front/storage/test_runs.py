@@ -107,6 +107,19 @@ async def test_runs_of_a_front_that_died_get_an_end(storage: Storage, open_again
     assert (day.runs, day.failures, day.generated_tokens) == (3, 2, 7)
 
 
+async def test_lost_runs_can_be_started_again(storage: Storage, open_again: OpenStorage) -> None:
+    """With the same idempotency key: it was not the client's fault. The key of a run that has ended still counts."""
+    lost, ended = Claim("lost", "a" * 64), Claim("ended", "a" * 64)
+    await storage.runs.start("lost-1", "acme", DIGEST, "hello", claim=lost)
+    await storage.runs.start("ended-1", "acme", DIGEST, "hello", claim=ended)
+    await storage.runs.end("ended-1", "succeeded", usage=USAGE)
+    async with open_again() as next_start:
+        await next_start.runs.end_all_lost()
+
+        assert await next_start.runs.start("lost-2", "acme", DIGEST, "hello", claim=lost) == "lost-2"
+        assert await next_start.runs.start("ended-2", "acme", DIGEST, "hello", claim=ended) == "ended-1"
+
+
 async def test_old_runs_can_be_forgotten(storage: Storage, clock: Clock) -> None:
     """Those that have ended; the ledger still knows them."""
     for run_id in ("ended", "going-on"):
