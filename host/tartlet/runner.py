@@ -44,8 +44,9 @@ class PythonSource:
     @property
     def has_inferlet(self) -> bool:
         """Whether the main module seems to have a function that is marked with `@inferlet`, its own or imported."""
-        is_controller_alone = self.has_controller and not any(_is_inferlet(node) for node in self._statements())
-        return not is_controller_alone
+        statements = self._statements()
+        has_controller = any(_is_controller(node) for node in statements)
+        return not has_controller or any(_is_inferlet(node) for node in statements)
 
     def _statements(self) -> list[ast.stmt]:
         """The statements of the main module; none if it cannot be parsed, which the runner tells better."""

@@ -18,18 +18,19 @@ def component_facts(component: bytes, *, is_controller: bool) -> ProgramFacts:
 
 def source_facts(source: PythonSource) -> ProgramFacts:
     """The facts of Python source that compiles: its parameters are those of the function marked with `@inferlet`."""
-    function = _inferlet_of(source)
+    module = ast.parse(source.files[f"{source.main}.py"])
+    function = _inferlet_of(module)
     return ProgramFacts(
         is_inferlet=source.has_inferlet,
         is_controller=source.has_controller,
         parameters=None if function is None else tuple(_parameters(function.args)),
-        description=_description(source, function),
+        description=_description(module, function),
     )
 
 
-def _inferlet_of(source: PythonSource) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+def _inferlet_of(module: ast.Module) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The inferlet, if the main module defines it; one that is imported is not looked for."""
-    for node in ast.parse(source.files[f"{source.main}.py"]).body:
+    for node in module.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             names = [ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list]
             if "inferlet" in names:
@@ -53,8 +54,7 @@ def _parameters(args: ast.arguments) -> list[Parameter]:
     ]
 
 
-def _description(source: PythonSource, function: ast.FunctionDef | ast.AsyncFunctionDef | None) -> str:
+def _description(module: ast.Module, function: ast.FunctionDef | ast.AsyncFunctionDef | None) -> str:
     """The first line of the module's docstring, or else of the function's."""
-    module = ast.get_docstring(ast.parse(source.files[f"{source.main}.py"]))
-    text = module or (ast.get_docstring(function) if function is not None else None) or ""
+    text = ast.get_docstring(module) or (ast.get_docstring(function) if function is not None else None) or ""
     return text.partition("\n")[0]
