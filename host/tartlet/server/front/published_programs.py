@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tartlet.errors import TartletError
+from tartlet.errors import ConfigError, ConflictError, NotFoundError
 from tartlet.server.front.catalogue import Catalogue
 from tartlet.server.front.openai.published import Published
 from tartlet.server.front.storage import Storage
@@ -35,9 +35,9 @@ class StoredPrograms:
         ]
 
     async def find(self, tenant: str, name: str) -> Published | None:
-        """What a tenant calls by a name, with or without a version; or a digest."""
+        """What a tenant calls by a name, with or without a version; or a digest. Raises UnavailableError."""
         try:
             record = await self._catalogue.get(tenant, name)
-        except TartletError:  # there is none, or several digests begin so
+        except (NotFoundError, ConflictError, ConfigError):  # none, several digests that begin so, or no possible name
             return None
         return Published(name, self._catalogue.ref_of(record, name), record.facts, record.created_ms / 1000)

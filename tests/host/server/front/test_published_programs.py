@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tartlet.errors import UnavailableError
 from tartlet.server.front.services import Services
 
 pytestmark = pytest.mark.runner
@@ -24,3 +25,15 @@ async def test_what_has_a_name_is_a_model(services: Services, upload: Any) -> No
     assert await published.find("acme", unnamed) is not None
     assert await published.all_of("globex") == []
     assert await published.find("globex", "one") is None
+
+
+async def test_a_database_that_fails_is_no_missing_model(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks hears that it may help to ask again."""
+
+    async def fail(*_: object) -> None:
+        raise UnavailableError("the server's database cannot be used now")
+
+    assert await services.published.find("acme", "no/such name") is None
+    monkeypatch.setattr(services.catalogue, "get", fail)
+    with pytest.raises(UnavailableError):
+        await services.published.find("acme", "one")
