@@ -34,6 +34,6 @@ async def test_a_database_that_fails_is_no_missing_model(services: Services, mon
         raise UnavailableError("the server's database cannot be used now")
 
     assert await services.published.find("acme", "no/such name") is None
-    monkeypatch.setattr(services.catalogue, "get", fail)
+    monkeypatch.setattr(type(services.catalogue), "get", fail)
     with pytest.raises(UnavailableError):
         await services.published.find("acme", "one")
