@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tartlet.errors import ProgramError
 from tartlet.runner import PythonSource
 from tartlet.server.requests import Parameter, ProgramFacts
 from tartlet.wasm.component_reader import read_externs
@@ -17,8 +18,11 @@ def component_facts(component: bytes, *, is_controller: bool) -> ProgramFacts:
 
 
 def source_facts(source: PythonSource) -> ProgramFacts:
-    """The facts of Python source that compiles: its parameters are those of the function marked with `@inferlet`."""
-    module = ast.parse(source.files[f"{source.main}.py"])
+    """The facts of Python source that compiles: its parameters are those of the function marked with `@inferlet`.
+
+    Raises ProgramError for source that Python's own parser gives up on.
+    """
+    module = _parsed(source)
     function = _inferlet_of(module)
     return ProgramFacts(
         is_inferlet=source.has_inferlet,
@@ -28,11 +32,27 @@ def source_facts(source: PythonSource) -> ProgramFacts:
     )
 
 
+def _parsed(source: PythonSource) -> ast.Module:
+    try:
+        return ast.parse(source.files[f"{source.main}.py"])
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        message = f"the main module cannot be parsed ({type(error).__name__})"
+        raise ProgramError(message, hint="It may be nested too deeply.", code="invalid_source") from None
+
+
+def _text(node: ast.expr) -> str:
+    """An expression as text; if it is nested too deeply for that, or has too long a number, three dots."""
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError):
+        return "..."
+
+
 def _inferlet_of(module: ast.Module) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The inferlet, if the main module defines it; one that is imported is not looked for."""
     for node in module.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            names = [ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list]
+            names = [_text(decorator).rpartition(".")[2] for decorator in node.decorator_list]
             if "inferlet" in names:
                 return node
     return None
@@ -47,8 +67,8 @@ def _parameters(args: ast.arguments) -> list[Parameter]:
         Parameter(
             arg.arg,
             is_required=default is None,
-            annotation="" if arg.annotation is None else ast.unparse(arg.annotation),
-            default="" if default is None else ast.unparse(default),
+            annotation="" if arg.annotation is None else _text(arg.annotation),
+            default="" if default is None else _text(default),
         )
         for arg, default in pairs
     ]

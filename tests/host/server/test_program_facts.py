@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from tartlet.errors import ProgramError
 from tartlet.runner import PythonSource
 from tartlet.server.program_facts import source_facts
 from tartlet.server.requests import Parameter, ProgramFacts
@@ -44,3 +47,19 @@ def test_an_inferlet_may_be_imported() -> None:
     files = {"main.py": "from other import inferlet_of_mine\n", "other.py": INFERLET}
 
     assert source_facts(PythonSource("main", files)).parameters is None
+
+
+@pytest.mark.parametrize("default", ["- " * 500 + "1", "0x" + "f" * 60_000])
+def test_a_default_that_cannot_be_written_down(default: str) -> None:
+    """Nested too deeply or too long a number: the rest is told all the same."""
+    facts = source_facts(PythonSource("main", {"main.py": f"@inferlet\ndef main(n={default}, m=1): pass\n"}))
+
+    assert facts.parameters is not None
+    assert [(each.name, each.default) for each in facts.parameters] == [("n", "..."), ("m", "1")]
+
+
+def test_a_module_that_the_parser_gives_up_on() -> None:
+    """It is the program's fault, and said so."""
+    with pytest.raises(ProgramError, match="cannot be parsed") as error:
+        source_facts(PythonSource("main", {"main.py": "x = " + "- " * 30_000 + "1\n"}))
+    assert error.value.code == "invalid_source"
