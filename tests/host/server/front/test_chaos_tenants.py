@@ -1,4 +1,4 @@
-"""What a hostile tenant can learn of another: nothing. Whatever it asks, the answer is as if there were no such thing."""
+"""What a hostile tenant can learn of another: nothing. It is answered as if there were no such thing."""
 
 from __future__ import annotations
 
