@@ -71,13 +71,18 @@ class Run:
             RunCancelledError: It was cancelled, or the host was closed.
             EngineStoppedError: The engine is gone.
         """
+        text = await self.result_text()
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise GuestError(f"the program's result is not JSON: {error}: {text[:200]!r}") from None
+
+    async def result_text(self) -> str:
+        """As `result`, but just as the program wrote it, which need not be JSON."""
         outcome = await self._channel.outcome()
         if isinstance(outcome, TartletError):
             raise outcome.with_traceback(None)
-        try:
-            return json.loads(outcome)
-        except (ValueError, RecursionError) as error:
-            raise GuestError(f"the program's result is not JSON: {error}: {outcome[:200]!r}") from None
+        return outcome
 
     def __aiter__(self) -> AsyncIterator[RunEvent]:
         return self

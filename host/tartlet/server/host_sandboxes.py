@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from tartlet.errors import GuestError, ProgramError
+from tartlet.errors import GuestError, LimitExceededError, ProgramError
 from tartlet.events import RunEvent, RunUsage
 from tartlet.host import Host
 from tartlet.limits import Limits
@@ -19,6 +19,7 @@ from tartlet.runner import PythonSource
 from tartlet.runtime.program import Program
 from tartlet.server.program_facts import component_facts, source_facts
 from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest, SourceFile
+from tartlet.server.worker.messages import MAX_RESULT_BYTES
 from tartlet_engine.api import EngineStats, ModelInfo
 
 MOST_PROGRAMS = 256
@@ -49,7 +50,10 @@ class HostRun:
         return await self._run.next_event()
 
     async def result_json(self) -> str:
-        """As `Run.result`, but as JSON text."""
+        """As `Run.result`, but as JSON text. Raises LimitExceededError for one that is too long to parse."""
+        size = len(await self._run.result_text())
+        if size > MAX_RESULT_BYTES:
+            raise LimitExceededError("output_limit", limit="result_bytes", used=size, allowed=MAX_RESULT_BYTES)
         return _json_text(await self._run.result())
 
     def cancel(self) -> None:

@@ -158,6 +158,24 @@ async def test_many_load_a_program_once(sandboxes: Sandboxes, store_source: Any)
     assert sandboxes.num_live_runs == 0
 
 
+LONG = """
+from tartlet_sdk import inferlet
+
+@inferlet
+async def main() -> list:
+    return [[]] * 1_000_000
+"""
+
+
+async def test_a_result_that_is_too_long(sandboxes: Sandboxes, store_source: Any) -> None:
+    """It is refused by its length, before anybody parses it beside others' runs."""
+    run = await sandboxes.start(_request(store_source(LONG), {}))
+
+    with pytest.raises(LimitExceededError) as error:
+        await run.result_json()
+    assert error.value.limit == "result_bytes"
+
+
 NAMED = """
 from tartlet_sdk import inferlet, run
 

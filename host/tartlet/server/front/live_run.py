@@ -20,7 +20,7 @@ logger = logging.getLogger("tartlet.server")
 
 BUFFER_BYTES = 1 << 20
 """Of each run's events, for readers that come late or are slow."""
-MAX_RESULT_BYTES = 8 << 20
+MAX_RESULT_BYTES = 2 << 20
 
 
 class LiveRun:

@@ -16,7 +16,7 @@ from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest
 MOST_BYTES = 64 << 20
 """Of one message. A request's input is bounded by the front; what a program says is cut or refused by the worker."""
 
-MAX_RESULT_BYTES = 8 << 20
+MAX_RESULT_BYTES = 2 << 20
 """Of what a program returns, as JSON."""
 
 MAX_TEXT_BYTES = 1 << 20
