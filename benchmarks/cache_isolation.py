@@ -16,7 +16,6 @@ from benchmarks.report import Row, at_least, row
 from benchmarks.rounds import Figures, measure_rounds
 from benchmarks.settings import Settings
 from tartlet import compose
-from tartlet.runtime.engine_link import EngineLink
 from tartlet_engine.api import (
     AppendTokens,
     CloseRun,
@@ -77,14 +76,14 @@ class _Prober:
         return figures
 
     def _first_token_ns(self, tenant: str, prompt: tuple[int, ...]) -> int:
-        run_id, context_id = EngineLink.new_id(), EngineLink.new_id()
+        run_id, context_id = self._engine.new_id(), self._engine.new_id()
         sampling, stop = Sampling(seed=0, temperature=0.0), Stop(max_tokens=1, ignore_eos=True)
         self._engine.submit(
             [
                 OpenRun(run_id, tenant),
                 CreateContext(context_id, run_id),
                 AppendTokens(context_id, prompt),
-                Generate(EngineLink.new_id(), context_id, sampling, stop),
+                Generate(self._engine.new_id(), context_id, sampling, stop),
             ]
         )
         while not isinstance(event := self._events.get(), Finished):
