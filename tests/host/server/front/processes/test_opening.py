@@ -39,12 +39,13 @@ def socket_parent(short_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_closing_leaves_nothing(settled: Any, socket_parent: Path) -> None:
     """No process, no socket, no folder; not even when it closes while it opens."""
+    before = psutil.Process().children()  # those of other tests
     for wanted in (False, True):
         async with open_processes(workers=2, spares=1, fake_engine=True) as pool:
             await settled(lambda wanted=wanted: pool.is_ready if wanted else pool.pids[0] is not None)
             (folder,) = socket_parent.iterdir()
             assert folder.stat().st_mode & 0o777 == 0o700
-        assert psutil.Process().children() == []
+        assert set(psutil.Process().children()) <= set(before)
         assert list(socket_parent.iterdir()) == []
 
 

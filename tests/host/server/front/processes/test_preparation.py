@@ -39,9 +39,10 @@ async def test_a_build_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.M
 async def test_a_build_can_be_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of it goes on."""
     monkeypatch.setenv("TARTLET_HOME", str(tmp_path))
+    before = set(psutil.Process().children(recursive=True))  # those of other tests
     building = asyncio.create_task(Preparation().done())
     async with asyncio.timeout(60):
-        while len(processes := psutil.Process().children(recursive=True)) < 2:
+        while len(processes := set(psutil.Process().children(recursive=True)) - before) < 2:
             await asyncio.sleep(0.01)
     building.cancel()
     with pytest.raises(asyncio.CancelledError):
