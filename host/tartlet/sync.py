@@ -98,6 +98,10 @@ class Run:
         """Wait for the run's end, and give what the program returned; raises as `tartlet.Run.result`."""
         return self._thread.call(self._run.result())
 
+    def result_text(self) -> str:
+        """As `result`, but just as the program wrote it; see `tartlet.Run.result_text`."""
+        return self._thread.call(self._run.result_text())
+
     def __iter__(self) -> Iterator[RunEvent]:
         return self
 
