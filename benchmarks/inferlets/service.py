@@ -9,10 +9,12 @@ from tartlet_sdk import Model, ignore_eos, inferlet
 async def service(way: str, tokens: int = 0, seconds: float = 0.0) -> int:
     """Do it, and return the number of tokens written.
 
-    way: "nothing", "whole" (a text that is awaited whole), "stream" (each token is printed), or "wait" (for so long,
-    with a context of a few tokens, after it has printed that it is there).
+    way: "nothing", "hello" (a line is printed), "whole" (a text that is awaited whole), "stream" (each token is
+    printed), or "wait" (for so long, with a context of a few tokens, after it has printed that it is there).
     """
-    if way == "nothing":
+    if way in ("nothing", "hello"):
+        if way == "hello":
+            print("here")
         return 0
     context = Model.default().context()
     context.fill("The sea was calm that morning, and")
