@@ -15,12 +15,12 @@ from tartlet.server.failures import to_failure
 from tartlet.server.front.run_events import Dropped, EventBuffer, Numbered, Outcome
 from tartlet.server.requests import RunRequest
 from tartlet.server.sandboxes import RunHandle, Sandboxes
+from tartlet.server.worker.messages import MAX_RESULT_BYTES
 
 logger = logging.getLogger("tartlet.server")
 
 BUFFER_BYTES = 1 << 20
 """Of each run's events, for readers that come late or are slow."""
-MAX_RESULT_BYTES = 2 << 20
 
 
 class LiveRun:

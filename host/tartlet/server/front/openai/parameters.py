@@ -109,6 +109,11 @@ class GenerationParameters(Sampling):
     max_tokens: Count | None = None
     stream_options: StreamOptions | None = None
 
+    @property
+    def wants_usage(self) -> bool:
+        """Whether a stream ends with what was used."""
+        return self.stream_options is not None and bool(self.stream_options.include_usage)
+
 
 class FunctionTool(Strict):
     """A function that the model may call."""

@@ -41,12 +41,7 @@ async def create_chat_completion(
     """As OpenAI's, for the server's models, and for inferlets and controllers that the tenant has published."""
     starting = start(services, caller.tenant, body, "chat", chat_input, chat_conversation)
     answering, about = await unless_gone(request, starting)
-    options = body.stream_options
-    shape = ChatShape(
-        about,
-        has_logprobs=bool(body.logprobs),
-        include_usage=options is not None and bool(options.include_usage),
-    )
+    shape = ChatShape(about, has_logprobs=bool(body.logprobs), include_usage=body.wants_usage)
     return await reply(request, answering, shape, is_streaming=bool(body.stream), ping_s=services.settings.ping_s)
 
 
@@ -58,12 +53,7 @@ async def create_completion(
     """As OpenAI's, for the server's models, and for inferlets and controllers that the tenant has published."""
     starting = start(services, caller.tenant, body, "completions", completion_input, completion_conversation)
     answering, about = await unless_gone(request, starting)
-    options = body.stream_options
-    shape = CompletionShape(
-        about,
-        has_logprobs=body.logprobs is not None,
-        include_usage=options is not None and bool(options.include_usage),
-    )
+    shape = CompletionShape(about, has_logprobs=body.logprobs is not None, include_usage=body.wants_usage)
     return await reply(request, answering, shape, is_streaming=bool(body.stream), ping_s=services.settings.ping_s)
 
 
