@@ -7,6 +7,7 @@
 #   make types    mypy --strict
 #   make wheel    a wheel and a source archive in dist/; the wheel carries the Python runner, ready built
 #   make docs     rebuild the generated pages of docs/
+#   make bindings rebuild what the compiled guest SDKs have of wit/
 #   make clean    remove what the other targets made, but not .venv (`make distclean`) or the user's caches
 #
 # Needs make, a Python from 3.11 to 3.13 with venv, and a package index.
@@ -22,7 +23,7 @@ PYTHON ?= $(shell for python in $(CANDIDATES); do \
 
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: demo test bench lint types wheel docs constraints install install-dev clean distclean
+.PHONY: demo test bench lint types wheel docs bindings constraints install install-dev clean distclean
 .DELETE_ON_ERROR:
 
 demo: install
@@ -41,6 +42,7 @@ lint: install-dev
 
 types: install-dev
 	$(BIN)/mypy -p tartlet -p tartlet_engine
+	MYPYPATH=guest-sdk/bindings $(BIN)/mypy -p tartlet_bindings
 
 wheel: install-dev
 	mkdir -p build/runner
@@ -49,6 +51,9 @@ wheel: install-dev
 
 docs: install-dev
 	$(BIN)/python -m tartlet.wit_docs docs/wit.md
+
+bindings: install-dev
+	PYTHONPATH=guest-sdk/bindings $(BIN)/python -m tartlet_bindings
 
 # The versions that the tests ran with. The torch in use may be a local build (+cpu), which an index does not know.
 constraints:

@@ -25,6 +25,7 @@ TESTED_ELSEWHERE = {
     "host/tartlet/server/front/storage/tables.py": "tables; the tests of what reads and writes them",
     "host/tartlet/server/sandboxes.py": "protocols; tests/host/server/test_host_sandboxes.py uses them",
     "host/tartlet/server/front/services.py": "a record; the tests of all routes use it",
+    "guest-sdk/bindings/tartlet_bindings/model.py": "records; tests/guest_sdk/bindings/test_reading.py makes each",
     "host/tartlet/progress.py": "a protocol; the tests of everything that reports use it",
 }
 
@@ -32,6 +33,7 @@ PLACES = {
     "host/tartlet": "tests/host",
     "engine/tartlet_engine": "tests/engine",
     "guest-sdk/python/tartlet_sdk": "tests/guest_sdk",
+    "guest-sdk/bindings/tartlet_bindings": "tests/guest_sdk/bindings",
 }
 
 

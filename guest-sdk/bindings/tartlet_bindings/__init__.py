@@ -1,0 +1,1 @@
+"""Low-level bindings of the contract, for the guest SDKs that are compiled. Only for work on Tartlet."""
