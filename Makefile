@@ -46,7 +46,7 @@ types: install-dev
 
 wheel: install-dev
 	mkdir -p build/runner
-	cp "$$($(BIN)/python -c 'from tartlet import runner; print(runner.runner_component())')" build/runner/python.wasm
+	cp "$$($(BIN)/python -c 'from tartlet.languages.python import runner_component; print(runner_component())')" build/runner/python.wasm
 	$(BIN)/python -m build --no-isolation --sdist --wheel --outdir dist .
 
 docs: install-dev

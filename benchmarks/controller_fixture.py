@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tartlet.componentize import WIT
+from tartlet.languages.componentize import WIT
 
 GO_ON = "(nop)"
 

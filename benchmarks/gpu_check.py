@@ -310,7 +310,7 @@ def measure_tax(report: Report, client: Any, caller: Caller, sizes: Sizes) -> No
     try:
         from benchmarks.direct import DirectCaller, SharedEngine
         from benchmarks.hosting import open_host
-        from tartlet.runner import runner_component
+        from tartlet.languages.python import runner_component
 
         runner_component()
     except Exception as error:

@@ -23,7 +23,7 @@ from benchmarks.report import Row, at_most, row
 from benchmarks.rounds import Figures, Rounds, between, measure_rounds
 from benchmarks.settings import Settings
 from tartlet import compose
-from tartlet.runner import PythonSource
+from tartlet.languages.language import ProgramSource
 from tartlet.server.front.app import create_app
 from tartlet.server.front.blobs import Blobs
 from tartlet.server.front.openai.completion_input import completion_input
@@ -121,7 +121,7 @@ def _measure_model(model: str, num_tokens: int, settings: Settings) -> Rounds:
     engine = SharedEngine(compose.start_engine(model, threads=settings.threads, prefix_cache=False))
     with open_host(engine, spares=2) as host, tempfile.TemporaryDirectory() as folder:
         source = endpoint_source("completions")
-        program = host.call(host.host.load(PythonSource(source.main, source.files)))
+        program = host.call(host.host.load(ProgramSource("python", source.main, source.files)))
         server = _Server(host.host, Path(folder))
         client = host.call(server.open())
         contest = _Contest(host, client, program, engine, DirectCaller(engine), num_tokens)

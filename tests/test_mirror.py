@@ -26,6 +26,7 @@ TESTED_ELSEWHERE = {
     "host/tartlet/server/sandboxes.py": "protocols; tests/host/server/test_host_sandboxes.py uses them",
     "host/tartlet/server/front/services.py": "a record; the tests of all routes use it",
     "guest-sdk/bindings/tartlet_bindings/model.py": "records; tests/guest_sdk/bindings/test_reading.py makes each",
+    "host/tartlet/languages/language.py": "records; tests/host/languages/test_registry.py finds languages by them",
     "host/tartlet/progress.py": "a protocol; the tests of everything that reports use it",
 }
 

@@ -14,8 +14,9 @@ from importlib import metadata
 from pathlib import Path
 
 import tartlet
-from tartlet import models, paths, runner
+from tartlet import models, paths
 from tartlet.errors import TartletError
+from tartlet.languages import python
 from tartlet.progress import Progress, silent
 from tartlet.wasm import compiler
 
@@ -60,7 +61,7 @@ def examine(progress: Progress = silent) -> list[Finding]:
         "home": lambda: _folder("home", paths.folder(".")),
         "models": lambda: _folder("models", paths.models_folder()),
         "components": lambda: _folder("components", paths.components_folder(), compiler.MAX_BYTES),
-        "runners": lambda: _folder("runners", paths.runners_folder(), runner.MAX_BYTES),
+        "runners": lambda: _folder("runners", paths.runners_folder(), python.MAX_BYTES),
         "packed models": lambda: _folder("packed models", paths.packed_folder()),
         "saved contexts": lambda: _folder("saved contexts", paths.saved_folder()),
         "default model": _default_model,

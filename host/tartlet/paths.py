@@ -49,6 +49,11 @@ def runners_folder() -> Path:
     return folder("runners")
 
 
+def built_folder() -> Path:
+    """Components of programs that were built to be run here."""
+    return folder("built")
+
+
 def packed_folder() -> Path:
     """Models as the engine's kernels hold them. Only the engine writes here."""
     return folder("packed")

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import pytest
 
 from tartlet import sync
-from tartlet.componentize import RUN_TOOL, WIT
 from tartlet.errors import GuestError
 from tartlet.events import Log, Output
-from tartlet.runner import guest_sources
+from tartlet.languages.componentize import RUN_TOOL, WIT
+from tartlet.languages.python import guest_sources
 from tartlet.testing import FakeEngine
 
 sys.path.insert(0, str(guest_sources()))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tartlet import GuestError, Output, paths
-from tartlet.runner import build_component, runner_digest
+from tartlet.languages.python import build_component, runner_digest
 
 pytestmark = [pytest.mark.runner, pytest.mark.slow]
 

@@ -14,7 +14,7 @@ import pytest
 
 import tartlet_sdk
 from tartlet.contract import contract
-from tartlet.runner import guest_sources
+from tartlet.languages.python import guest_sources
 from tartlet_sdk import draft, model, run
 
 

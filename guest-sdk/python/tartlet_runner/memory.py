@@ -29,7 +29,7 @@ def settle() -> None:
 
 
 def list_objects() -> None:
-    """List all objects: the build makes them immortal (host/tartlet/immortal.py), and finds the list by its mark.
+    """List all objects: the build makes them immortal (languages/immortal.py in the host), and finds it by its mark.
 
     The list keeps them, so that no other object can come to lie at one of their addresses.
     """

@@ -10,21 +10,27 @@ import typer
 
 
 def build(
-    source: Annotated[Path, typer.Argument(help="A .py file, or a folder with a main.py.")],
+    source: Annotated[Path, typer.Argument(help="A source file, or a folder with a main file.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The component to write; NAME.wasm here if not given.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Build a program into a component, to upload or to pass on. It behaves as it does from source."""
-    from tartlet import runner
     from tartlet.cli.progress_bars import ProgressBars
+    from tartlet.languages.registry import language_of
 
+    language = language_of(source)
     component = output or Path(f"{source.resolve().stem}.wasm")
     with ProgressBars() as progress:
-        runner.build_component(source, component, progress)
+        language.build_component(source, component, progress)
     size_bytes = component.stat().st_size
     if as_json:
-        typer.echo(json.dumps({"component": str(component), "size_bytes": size_bytes}))
+        typer.echo(json.dumps({"component": str(component), "language": language.name, "size_bytes": size_bytes}))
     else:
-        typer.echo(f"{component}: {size_bytes / 1e6:.1f} MB")
+        typer.echo(f"{component}: {_size(size_bytes)}")
+
+
+def _size(num_bytes: int) -> str:
+    """A component's size, for people: they are from 4 kB to 30 MB."""
+    return f"{num_bytes / 1e6:.1f} MB" if num_bytes >= 1e6 else f"{num_bytes / 1e3:.0f} kB"

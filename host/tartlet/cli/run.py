@@ -26,7 +26,7 @@ DEFAULT_MODEL = "smollm2-135m-instruct"
 
 def run(
     program: Annotated[
-        Path | None, typer.Argument(help="A folder, a .py file, or a component (.wasm).", show_default=False)
+        Path | None, typer.Argument(help="A folder, a source file, or a component (.wasm).", show_default=False)
     ] = None,
     arguments: Annotated[
         list[str] | None,
@@ -93,10 +93,11 @@ def run(
     from tartlet.host import Host
 
     async def start(host: Host) -> Run:
+        loaded = await host.load(prepared, name=source.resolve().stem)
         if controller is None:
-            return await host.start(await host.load(source), value, limits=limits, seed=seed, tenant=tenant)
+            return await host.start(loaded, value, limits=limits, seed=seed, tenant=tenant)
         return await host.start_control(
-            source,
+            loaded,
             text,
             value,
             chat=chat,
@@ -116,7 +117,7 @@ def run(
             view.failed(KeyboardInterrupt())
 
         try:
-            _prepare(source, model, progress, give_up, is_controller=controller is not None)
+            prepared = _prepare(source, model, progress, give_up, is_controller=controller is not None)
             host = Host(
                 model,
                 dtype=dtype,
@@ -155,23 +156,34 @@ def _what_to_load(program: Path | None, controller: Path | None, prompt: str | N
 
 def _prepare(
     program: Path, model: str, progress: Progress, give_up: Callable[[], None], *, is_controller: bool
-) -> None:
+) -> Path:
     """Do the long set-up work of a first run. What is wrong with the program shows before anything else is done.
+
+    Returns what to load: the program itself, or the component that has been built of it.
 
     What can be interrupted anywhere is done on the main thread, where Ctrl-C is an exception that tidies up.
     """
-    from tartlet import models, runner
+    from tartlet import models
+    from tartlet.languages.built import built_component
+    from tartlet.languages.python import runner_component
+    from tartlet.languages.registry import is_source, language_of
 
     if not program.exists():
-        raise ProgramError(f"there is no {program}", hint="Give a folder, a .py file or a component.", code="not_found")
-    is_source = program.is_dir() or program.suffix == ".py"
-    if is_source:
-        runner.read_source(program)
-    if is_source or is_controller:
-        runner.runner_component(progress)
+        hint = "Give a folder, a source file or a component."
+        raise ProgramError(f"there is no {program}", hint=hint, code="not_found")
+    if is_source(program):
+        language = language_of(program)
+        if language.source_mode is None:
+            program = built_component(program, language, progress)
+        else:
+            language.source_mode.read_source(program, progress)
+            language.source_mode.runner_component(progress)
+    if is_controller:
+        runner_component(progress)  # an inferlet of ours in Python starts the generation
     with ending_the_process(give_up):
         _compile(program, progress)
     models.pull(model, progress)
+    return program
 
 
 def _compile(program: Path, progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""Loads programs: components by way of the compiler's cache, Python source by way of the runner."""
+"""Loads programs: components by way of the compiler's cache, source by way of its language's runner."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from tartlet import paths
 from tartlet.component_limits import EMBEDDED, refusal
 from tartlet.contract import contract
 from tartlet.errors import BuildError, ConfigError, InvalidComponentError, ProgramError, TartletError
+from tartlet.languages.built import built_component
+from tartlet.languages.language import ProgramSource, SourceMode
+from tartlet.languages.python import PYTHON
+from tartlet.languages.registry import is_source, language_named, language_of
 from tartlet.progress import Progress
-from tartlet.runner import PythonSource, read_source, runner_component
 from tartlet.runtime.code_cache import CodeCache
 from tartlet.runtime.program import Program
 from tartlet.runtime.supervisor import Supervisor
@@ -28,12 +31,12 @@ _COMPILE_LIMITS = FiberLimits(memory_bytes=1 << 30, cpu_ns=60_000_000_000, host_
 """Source that is only compiled can do nothing but be big."""
 
 
-_GIVE = "Give a folder with a main.py, a .py file, a .wasm component, or Python source text of several lines."
+_GIVE = "Give a program's folder or file, a .wasm component, or Python source text of several lines."
 
 
 @dataclass(frozen=True, slots=True)
 class _Runner:
-    """The component that runs Python source."""
+    """The component that runs source of a language."""
 
     linked: LinkedComponent
     controller: LinkedComponent
@@ -59,8 +62,8 @@ class Loader:
         compiler: Makes native code of components, and keeps it.
         supervisor: Where the runner compiles source, and where spares are kept.
         interfaces: What programs may import, and WASI.
-        num_spares: Runners to keep parked once the first program of source is loaded.
-        progress: Hears of building the runner.
+        num_spares: Runners of a language to keep parked once the first program of its source is loaded.
+        progress: Hears of building a runner or a program.
     """
 
     def __init__(
@@ -79,22 +82,25 @@ class Loader:
         self._progress = progress
         self._linked: WeakValueDictionary[str, LinkedComponent] = WeakValueDictionary()  # by digest
         self._code_cache = CodeCache(paths.folder("code"))
-        self._runner: _Runner | None = None
+        self._runners: dict[str, _Runner] = {}  # by language
         self._runner_lock = threading.Lock()
 
-    def load(self, source: str | Path | bytes | PythonSource, name: str | None) -> Program:
+    def load(self, source: str | Path | bytes | ProgramSource, name: str | None) -> Program:
         """The program in `source`; see `Host.load`."""
-        if isinstance(source, PythonSource):
+        if isinstance(source, ProgramSource):
             return self._load_source(source, name or source.main)
         if isinstance(source, bytes | bytearray):
             return self._load_component(bytes(source), name or "component")
         if isinstance(source, str) and "\n" in source:
-            return self._load_source(PythonSource("main", {"main.py": source}), name or "main")
+            return self._load_source(ProgramSource(PYTHON.name, "main", {"main.py": source}), name or "main")
         path = _existing_path(source)
         name = name or path.resolve().stem
-        if path.is_dir() or path.suffix == ".py":
-            return self._load_source(read_source(path), name)
-        return self._load_component(_read_component(path), name)
+        if not is_source(path):
+            return self._load_component(_read_component(path), name)
+        language = language_of(path)
+        if language.source_mode is not None:
+            return self._load_source(language.source_mode.read_source(path, self._progress), name)
+        return self._load_component(_read_component(built_component(path, language, self._progress)), name)
 
     def _load_component(self, component: bytes, name: str) -> Program:
         digest = hashlib.sha256(component).hexdigest()
@@ -111,15 +117,16 @@ class Loader:
         as_inferlet, as_controller = (linked, None) if world == "inferlet" else (None, linked)
         return Program(name, digest, "component", as_inferlet, as_controller)
 
-    def _load_source(self, source: PythonSource, name: str) -> Program:
-        runner = self._get_runner()
+    def _load_source(self, source: ProgramSource, name: str) -> Program:
+        mode = _source_mode(source)
+        runner = self._get_runner(source.language, mode)
         files_json = json.dumps(dict(sorted(source.files.items())))
         digest = hashlib.sha256(f"{runner.digest} {source.main} {files_json}".encode()).hexdigest()
         compiled_json = self._code_cache.get(digest)
         if compiled_json is None:
             compiled_json = self._compile_source(runner.linked, source.main, files_json)
             self._code_cache.put(digest, compiled_json)
-        controller = runner.controller if source.has_controller else None
+        controller = runner.controller if mode.has_controller(source) else None
         return Program(name, digest, "source", runner.linked, controller, source.main, compiled_json)
 
     def _compile_source(self, runner: LinkedComponent, main: str, files_json: str) -> str:
@@ -133,18 +140,27 @@ class Loader:
             raise BuildError(text.strip())
         return str(text)
 
-    def _get_runner(self) -> _Runner:
+    def _get_runner(self, language: str, mode: SourceMode) -> _Runner:
         with self._runner_lock:
-            if self._runner is None:
-                path = runner_component(self._progress)
-                component = path.read_bytes()
+            runner = self._runners.get(language)
+            if runner is None:
+                component = mode.runner_component(self._progress).read_bytes()
                 compiled = self._compiler.compile(component)
                 engine, interfaces = self._compiler.wasm_engine, self._interfaces
                 linked = LinkedComponent(engine, compiled, interfaces.of_runner)
                 controller = LinkedComponent(engine, compiled, interfaces.of_controller_runner)
-                self._runner = _Runner(linked, controller, hashlib.sha256(component).hexdigest())
+                runner = _Runner(linked, controller, hashlib.sha256(component).hexdigest())
+                self._runners[language] = runner
                 self._supervisor.keep_spares(linked, self._num_spares)
-            return self._runner
+            return runner
+
+
+def _source_mode(source: ProgramSource) -> SourceMode:
+    """How source runs. Raises ConfigError if its language has no runner."""
+    language = language_named(source.language)
+    if language.source_mode is None:
+        raise ConfigError(f"a program in {language.title} does not run from source", hint="Build it: tartlet build")
+    return language.source_mode
 
 
 def _existing_path(source: str | Path) -> Path:
@@ -171,7 +187,7 @@ def _read_component(path: Path) -> bytes:
     except OSError as error:
         raise ProgramError(f"{path} cannot be read: {error.strerror}", code="not_readable") from error
     if not component.startswith(b"\0asm"):
-        raise InvalidComponentError(f"{path} is neither a .py file nor a WebAssembly component", code="not_a_component")
+        raise InvalidComponentError(f"{path} is neither source nor a WebAssembly component", code="not_a_component")
     return component
 
 

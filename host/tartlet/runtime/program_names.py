@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tartlet.errors import ProgramError
-from tartlet.runner import PythonSource
+from tartlet.languages.language import ProgramSource
 from tartlet.runtime.program import Program
 from tartlet.versions import version_key
 
-Loadable: TypeAlias = str | Path | bytes | PythonSource
-"""A path to a folder, a .py file or a component; the bytes of a component; or Python source, as text (it has a newline)
-or as several files."""
+Loadable: TypeAlias = str | Path | bytes | ProgramSource
+"""A path to a folder, a source file or a component; the bytes of a component; Python source as text (it has a newline);
+or source of several files."""
 Source: TypeAlias = Loadable | Program
 
 

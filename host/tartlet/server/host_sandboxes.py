@@ -13,9 +13,10 @@ import msgspec
 from tartlet.errors import GuestError, LimitExceededError, ProgramError
 from tartlet.events import RunEvent, RunUsage
 from tartlet.host import Host
+from tartlet.languages.language import ProgramSource
+from tartlet.languages.python import PYTHON
 from tartlet.limits import Limits
 from tartlet.run import Run
-from tartlet.runner import PythonSource
 from tartlet.runtime.program import Program
 from tartlet.server.program_facts import component_facts, source_facts
 from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest, SourceFile
@@ -163,12 +164,12 @@ def _json_text(value: Any) -> str:
     return text
 
 
-def _read_source(path: str) -> PythonSource:
+def _read_source(path: str) -> ProgramSource:
     try:
         file = msgspec.json.decode(_read_file(path), type=SourceFile)
     except msgspec.DecodeError as error:
         raise ProgramError(f"the stored source cannot be read: {error}", code="not_found") from error
-    return PythonSource(file.main, file.files)
+    return ProgramSource(PYTHON.name, file.main, file.files)
 
 
 def _read_file(path: str) -> bytes:

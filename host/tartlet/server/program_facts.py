@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from tartlet.errors import ProgramError
-from tartlet.runner import PythonSource
+from tartlet.languages import python
+from tartlet.languages.language import ProgramSource
 from tartlet.server.requests import Parameter, ProgramFacts
 from tartlet.wasm.component_reader import read_externs
 
@@ -17,7 +18,7 @@ def component_facts(component: bytes, *, is_controller: bool) -> ProgramFacts:
     return ProgramFacts(is_inferlet=not is_controller, is_controller=is_controller, imports=names)
 
 
-def source_facts(source: PythonSource) -> ProgramFacts:
+def source_facts(source: ProgramSource) -> ProgramFacts:
     """The facts of Python source that compiles: its parameters are those of the function marked with `@inferlet`.
 
     Raises ProgramError for source that Python's own parser gives up on.
@@ -25,14 +26,14 @@ def source_facts(source: PythonSource) -> ProgramFacts:
     module = _parsed(source)
     function = _inferlet_of(module)
     return ProgramFacts(
-        is_inferlet=source.has_inferlet,
-        is_controller=source.has_controller,
+        is_inferlet=python.has_inferlet(source),
+        is_controller=python.has_controller(source),
         parameters=None if function is None else tuple(_parameters(function.args)),
         description=_description(module, function),
     )
 
 
-def _parsed(source: PythonSource) -> ast.Module:
+def _parsed(source: ProgramSource) -> ast.Module:
     try:
         return ast.parse(source.files[f"{source.main}.py"])
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

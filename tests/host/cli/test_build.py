@@ -28,7 +28,11 @@ def test_a_program_becomes_a_component_that_this_host_would_run(tmp_path: Path) 
     built = CliRunner().invoke(app, ["build", str(source), "-o", str(component), "--json"])
 
     assert built.exit_code == 0, built.output
-    assert json.loads(built.stdout) == {"component": str(component), "size_bytes": component.stat().st_size}
+    assert json.loads(built.stdout) == {
+        "component": str(component),
+        "language": "python",
+        "size_bytes": component.stat().st_size,
+    }
     assert CliRunner().invoke(app, ["check", str(component)]).exit_code == 0
 
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tartlet.cli import app
-from tartlet.runner import read_source
+from tartlet.languages.python import has_controller, has_inferlet, read_source
 
 
 def test_a_new_program_has_its_name_in_it(tmp_path: Path) -> None:
@@ -31,8 +31,8 @@ def test_a_new_controller(tmp_path: Path) -> None:
 
     assert result.exit_code == 0, result.output
     assert f"tartlet run --controller {folder} --prompt" in result.stdout
-    assert read_source(folder).has_controller
-    assert not read_source(folder).has_inferlet
+    assert has_controller(read_source(folder))
+    assert not has_inferlet(read_source(folder))
     assert f"tartlet run --controller {folder}" in (folder / "README.md").read_text()
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tartlet.errors import ProgramError
-from tartlet.runner import PythonSource
+from tartlet.languages.language import ProgramSource
 from tartlet.server.program_facts import source_facts
 from tartlet.server.requests import Parameter, ProgramFacts
 
@@ -20,7 +20,7 @@ async def main(topic: str, n: int = 3, *, tone: str | None = None, length) -> st
 
 def test_an_inferlet_s_parameters_stand_in_its_source() -> None:
     """By name, with what they are said to be; and what the program says of itself."""
-    facts = source_facts(PythonSource("main", {"main.py": INFERLET}))
+    facts = source_facts(ProgramSource("python", "main", {"main.py": INFERLET}))
 
     assert facts == ProgramFacts(
         is_inferlet=True,
@@ -37,7 +37,9 @@ def test_an_inferlet_s_parameters_stand_in_its_source() -> None:
 
 def test_a_controller_has_none() -> None:
     """And the class's docstring is not looked for."""
-    facts = source_facts(PythonSource("c", {"c.py": "from tartlet_sdk import Controller\nclass C(Controller): ...\n"}))
+    facts = source_facts(
+        ProgramSource("python", "c", {"c.py": "from tartlet_sdk import Controller\nclass C(Controller): ...\n"})
+    )
 
     assert facts == ProgramFacts(is_inferlet=False, is_controller=True)
 
@@ -46,13 +48,13 @@ def test_an_inferlet_may_be_imported() -> None:
     """Then its parameters cannot be told."""
     files = {"main.py": "from other import inferlet_of_mine\n", "other.py": INFERLET}
 
-    assert source_facts(PythonSource("main", files)).parameters is None
+    assert source_facts(ProgramSource("python", "main", files)).parameters is None
 
 
 @pytest.mark.parametrize("default", ["- " * 500 + "1", "0x" + "f" * 60_000])
 def test_a_default_that_cannot_be_written_down(default: str) -> None:
     """Nested too deeply or too long a number: the rest is told all the same."""
-    facts = source_facts(PythonSource("main", {"main.py": f"@inferlet\ndef main(n={default}, m=1): pass\n"}))
+    facts = source_facts(ProgramSource("python", "main", {"main.py": f"@inferlet\ndef main(n={default}, m=1): pass\n"}))
 
     assert facts.parameters is not None
     assert [(each.name, each.default) for each in facts.parameters] == [("n", "..."), ("m", "1")]
@@ -61,5 +63,5 @@ def test_a_default_that_cannot_be_written_down(default: str) -> None:
 def test_a_module_that_the_parser_gives_up_on() -> None:
     """It is the program's fault, and said so."""
     with pytest.raises(ProgramError, match="cannot be parsed") as error:
-        source_facts(PythonSource("main", {"main.py": "x = " + "- " * 30_000 + "1\n"}))
+        source_facts(ProgramSource("python", "main", {"main.py": "x = " + "- " * 30_000 + "1\n"}))
     assert error.value.code == "invalid_source"

@@ -11,7 +11,7 @@ import sys
 
 from tartlet import paths
 from tartlet.errors import TartletError
-from tartlet.runner import runner_component
+from tartlet.languages.python import runner_component
 from tartlet.server.child_process import end_with_parent, keep_private
 from tartlet.wasm.compiler import Compiler
 from tartlet.wasm.wasm_engine import process_engine

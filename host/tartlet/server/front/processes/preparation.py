@@ -8,7 +8,7 @@ import os
 
 from tartlet import paths
 from tartlet.errors import BuildError
-from tartlet.runner import is_runner_there, runner_component
+from tartlet.languages.python import is_runner_there, runner_component
 from tartlet.server.front.processes.child import Child
 from tartlet.server.front.processes.environment import worker_environment
 

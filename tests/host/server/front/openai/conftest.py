@@ -12,7 +12,7 @@ import httpx2
 import openai
 import pytest
 
-from tartlet.runner import guest_sources
+from tartlet.languages.python import guest_sources
 from tartlet.server.front.app import create_app
 from tartlet.server.front.in_process import open_in_process
 from tartlet.server.front.openai.programs import FOLDER

@@ -8,8 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tartlet import paths, runner
+from tartlet import paths
 from tartlet.errors import BuildError
+from tartlet.languages import python
 from tartlet.server.front.processes import preparation
 from tartlet.server.front.processes.preparation import Preparation
 
@@ -17,7 +18,7 @@ from tartlet.server.front.processes.preparation import Preparation
 async def test_what_is_there_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process is started for it."""
     (tmp_path / "python.wasm").write_bytes(b"runner")
-    monkeypatch.setattr(runner, "PREBUILT_RUNNER", tmp_path / "python.wasm")
+    monkeypatch.setattr(python, "PREBUILT_RUNNER", tmp_path / "python.wasm")
     monkeypatch.setenv("TARTLET_HOME", str(tmp_path))
     (paths.components_folder() / f"{hashlib.sha256(b'runner').hexdigest()}-x.cwasm").touch()
     monkeypatch.setattr(preparation, "Child", None)

@@ -8,7 +8,7 @@ import pytest
 from wasmtime import wat2wasm
 
 from tartlet.errors import BuildError
-from tartlet.immortal import MARK, make_immortal
+from tartlet.languages.immortal import MARK, make_immortal
 from tartlet.wasm.data_segments import read_memory_images
 
 NONE, TYPE, LIST, IMMORTAL = 0x1000, 0x1010, 0x2000, 0x50000000

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tartlet import componentize, runner
 from tartlet.errors import BuildError
-from tartlet.runner import PythonSource, build_component, read_source, runner_component, runner_digest
+from tartlet.languages import componentize, python
+from tartlet.languages.language import ProgramSource
+from tartlet.languages.python import build_component, read_source, runner_component, runner_digest
 
 
 def test_a_file_is_its_own_main_module(tmp_path: Path) -> None:
@@ -16,17 +17,24 @@ def test_a_file_is_its_own_main_module(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text("x = 1\n")
     (tmp_path / "other.py").write_text("y = 1\n")
 
-    assert read_source(tmp_path / "one.py") == PythonSource("one", {"one.py": "x = 1\n"})
+    assert read_source(tmp_path / "one.py") == ProgramSource("python", "one", {"one.py": "x = 1\n"})
 
 
 def test_a_folder_brings_its_modules(tmp_path: Path) -> None:
     """All Python files below it come, but those of hidden folders and caches; others do not."""
-    for name in ("main.py", "package/__init__.py", ".venv/lib.py", "__pycache__/main.py", "data.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in (
+        "main.py",
+        "package/__init__.py",
+        ".venv/lib.py",
+        "__pycache__/main.py",
+        "node_modules/x.py",
+        "data.txt",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(f"# {name}\n")
 
-    assert read_source(tmp_path) == PythonSource(
-        "main", {"main.py": "# main.py\n", "package/__init__.py": "# package/__init__.py\n"}
+    assert read_source(tmp_path) == ProgramSource(
+        "python", "main", {"main.py": "# main.py\n", "package/__init__.py": "# package/__init__.py\n"}
     )
 
 
@@ -44,10 +52,10 @@ def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
 
 def test_the_digest_follows_what_the_runner_is_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed source or another version of the tool gives another runner; the same gives the same."""
-    for package in runner.GUEST_PACKAGES:
+    for package in python.GUEST_PACKAGES:
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text("")
-    monkeypatch.setattr(runner, "guest_sources", lambda: tmp_path)
+    monkeypatch.setattr(python, "guest_sources", lambda: tmp_path)
     first = runner_digest()
 
     assert runner_digest() == first
@@ -61,7 +69,7 @@ def test_a_prebuilt_runner_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A release carries the runner: nothing is built."""
     prebuilt = tmp_path / "python.wasm"
     prebuilt.write_bytes(b"")
-    monkeypatch.setattr(runner, "PREBUILT_RUNNER", prebuilt)
+    monkeypatch.setattr(python, "PREBUILT_RUNNER", prebuilt)
 
     assert runner_component() == prebuilt
 

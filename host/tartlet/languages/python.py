@@ -10,66 +10,47 @@ from __future__ import annotations
 import ast
 import hashlib
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from tartlet import componentize, immortal, paths
+from tartlet import paths
 from tartlet.disk_cache import mark_used, shrink
 from tartlet.errors import BuildError
+from tartlet.languages import componentize, immortal
+from tartlet.languages.guest_sdk import PACKAGE, sdk_folder
+from tartlet.languages.language import Language, ProgramSource, SourceMode, Tool
+from tartlet.languages.source_files import read_file, read_folder
 from tartlet.locks import exclusive
 from tartlet.progress import Progress, silent
 
-PACKAGE = Path(__file__).parent
 PREBUILT_RUNNER = PACKAGE / "_runner" / "python.wasm"  # in a release wheel
 MAX_BYTES = 150 * 10**6
 """The runners of some five versions."""
+NAME = "python"
 GUEST_PACKAGES = ("tartlet_runner", "tartlet_sdk")
 
 
-@dataclass(frozen=True, slots=True)
-class PythonSource:
-    """The source of a Python inferlet."""
-
-    main: str
-    """The name of the module that has the `@inferlet` function."""
-    files: Mapping[str, str]
-    """Text by path in the program's folder, with `/`."""
-
-    @property
-    def has_controller(self) -> bool:
-        """Whether the main module defines a controller: a class whose base is called `Controller`."""
-        return any(_is_controller(node) for node in self._statements())
-
-    @property
-    def has_inferlet(self) -> bool:
-        """Whether the main module seems to have a function that is marked with `@inferlet`, its own or imported."""
-        statements = self._statements()
-        has_controller = any(_is_controller(node) for node in statements)
-        return not has_controller or any(_is_inferlet(node) for node in statements)
-
-    def _statements(self) -> list[ast.stmt]:
-        """The statements of the main module; none if it cannot be parsed, which the runner tells better."""
-        text = self.files.get(f"{self.main}.py", "")
-        try:
-            return ast.parse(text).body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return []
-
-
-def read_source(path: Path) -> PythonSource:
+def read_source(path: Path, progress: Progress = silent) -> ProgramSource:
     """Read a .py file, or a folder with a main.py and whatever modules and packages lie beside it.
 
     Raises:
-        BuildError: It is neither, or a file is not UTF-8 text.
+        BuildError: It is neither, it is too large, or a file is not UTF-8 text.
     """
     if path.is_file() and path.suffix == ".py":
-        return PythonSource(path.stem, {path.name: _text(path)})
+        return ProgramSource(NAME, path.stem, {path.name: read_file(path)})
     if not (path / "main.py").is_file():
         raise BuildError(f"{path} is neither a .py file nor a folder with a main.py", hint="Give the one or the other.")
-    names = {file.relative_to(path).as_posix(): file for file in sorted(path.rglob("*.py"))}
-    files = {name: _text(file) for name, file in names.items() if not _is_hidden(name)}
-    return PythonSource("main", files)
+    return ProgramSource(NAME, "main", read_folder(path, (".py",)))
+
+
+def has_controller(source: ProgramSource) -> bool:
+    """Whether the main module defines a controller: a class whose base is called `Controller`."""
+    return any(_is_controller(node) for node in _statements(source))
+
+
+def has_inferlet(source: ProgramSource) -> bool:
+    """Whether the main module seems to have a function that is marked with `@inferlet`, its own or imported."""
+    statements = _statements(source)
+    return not has_controller(source) or any(_is_inferlet(node) for node in statements)
 
 
 def runner_component(progress: Progress = silent) -> Path:
@@ -116,7 +97,7 @@ def build_component(source: Path, output: Path, progress: Progress = silent) -> 
     with tempfile.TemporaryDirectory(prefix="tartlet-build-") as folder:
         content = {"main": program.main, "files": dict(program.files)}
         Path(folder, "tartlet_program.py").write_text(f"PROGRAM = {content!r}\n", encoding="utf-8")
-        world, app = ("inferlet", "built_app") if program.has_inferlet else ("controller", "built_controller")
+        world, app = ("inferlet", "built_app") if has_inferlet(program) else ("controller", "built_controller")
         recipe = componentize.Recipe(world, f"tartlet_runner.{app}", [guest_sources(), Path(folder)])
         componentize.build(recipe, output.absolute(), f"Building {output.name}", progress)
 
@@ -133,16 +114,21 @@ def runner_digest() -> str:
 
 
 def guest_sources() -> Path:
-    """The folder with the Python guest SDK and the runner: inside the package, or in the repository beside it.
+    """The folder with the Python guest SDK and the runner. Raises BuildError if it is not installed."""
+    return sdk_folder(NAME)
 
-    Raises:
-        BuildError: It is in neither place.
-    """
-    for folder in (PACKAGE / "_guest_sdk" / "python", PACKAGE.parent.parent / "guest-sdk" / "python"):
-        if all((folder / package).is_dir() for package in GUEST_PACKAGES):
-            return folder
-    hint = "Install a release of tartlet, or run it from its repository."
-    raise BuildError("the sources of the Python guest SDK are not installed", hint=hint)
+
+def _tools() -> list[Tool]:
+    return [Tool(componentize.TOOL, componentize.installed_version(), componentize.INSTALL)]
+
+
+def _statements(source: ProgramSource) -> list[ast.stmt]:
+    """The statements of the main module; none if it cannot be parsed, which the runner tells better."""
+    text = source.files.get(f"{source.main}.py", "")
+    try:
+        return ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
 
 
 def _is_controller(node: ast.stmt) -> bool:
@@ -163,12 +149,12 @@ def _last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith(".") or part == "__pycache__" for part in name.split("/"))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BuildError(f"{path} is not UTF-8 text: {error}") from None
+PYTHON = Language(
+    name=NAME,
+    title="Python",
+    suffixes=(".py",),
+    main_files=("main.py",),
+    build_component=build_component,
+    tools=_tools,
+    source_mode=SourceMode(read_source, runner_component, is_runner_there, has_controller),
+)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tartlet import componentize
-from tartlet.componentize import Recipe
 from tartlet.errors import BuildError
+from tartlet.languages import componentize
+from tartlet.languages.componentize import Recipe
 from tartlet.progress import silent
 
 
