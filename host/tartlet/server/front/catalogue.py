@@ -73,7 +73,7 @@ class Catalogue:
 
     async def get(self, tenant: str, ref: str) -> InferletRecord:
         """What is known of an inferlet. Raises NotFoundError."""
-        return await self.storage.inferlets.get(tenant, await self.storage.names.resolve(tenant, ref))
+        return await self.storage.inferlets.find(tenant, ref)
 
     async def program(self, tenant: str, ref: str) -> ProgramRef:
         """An inferlet, to be run. Raises NotFoundError."""

@@ -57,7 +57,7 @@ class RunPolicy(Protocol):
         ...
 
     async def begin(self, run: LiveRun, claim: Claim | None) -> None:
-        """Note that it starts. Raises as `admit`."""
+        """Note that it starts; without a claim, the program may begin meanwhile. Raises as `admit`."""
         ...
 
     def release(self, run: LiveRun) -> None:
@@ -145,7 +145,8 @@ class RunRegistry:
 
         Raises:
             EarlierRun: the same request has started a run before.
-            TartletError: it may not start; nothing has been done then.
+            TartletError: it may not start. If that is because the start cannot be written down, the program may have
+                begun, and has been ended; with a claim, nothing has been done.
         """
         if self._is_draining:
             raise ApiError(503, "shutting_down", SHUTTING_DOWN)
@@ -225,22 +226,30 @@ class RunRegistry:
             _tell(begun, error)
             return
         run.is_admitted = True
+        request = msgspec.structs.replace(request, limits=terms.limits, weight=terms.weight)
+        driving: asyncio.Task[Outcome] | None = None
         try:
+            if claim is None:  # no need to wait for the record; with a claim, another run may turn out to be meant
+                driving = asyncio.create_task(run.drive(self._sandboxes, request))
             try:
                 await self._policy.begin(run, claim)
             except BaseException as error:
                 _tell(begun, error)
+                if driving is not None:
+                    run.cancel()
+                    await driving
                 return
             self._live[run.run_id] = run
             begun.set_result(None)
-            await self._drive(run, msgspec.structs.replace(request, limits=terms.limits, weight=terms.weight))
+            await self._finish(run, driving or asyncio.create_task(run.drive(self._sandboxes, request)))
         finally:
             self._policy.release(run)
 
-    async def _drive(self, run: LiveRun, request: RunRequest) -> None:
+    async def _finish(self, run: LiveRun, driving: asyncio.Task[Outcome]) -> None:
+        """Wait for the end of a run that is on record, and put that on record, too."""
         outcome = Outcome("cancelled", failure=to_failure(RunCancelledError(SHUTTING_DOWN)))
         try:
-            outcome = await run.drive(self._sandboxes, request)
+            outcome = await driving
         finally:
             await self._end(run, outcome)
 

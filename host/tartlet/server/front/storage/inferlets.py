@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Select, delete, func, select, tuple_
 from tartlet.errors import QuotaError
 from tartlet.server.front.storage import tables
 from tartlet.server.front.storage.database import Database
-from tartlet.server.front.storage.names import require_inferlet
+from tartlet.server.front.storage.names import require_inferlet, resolved
+from tartlet.server.front.storage.remembered import Remembered, raise_revision, read_revision
 from tartlet.server.front.storage.tenants import lock_tenant
 from tartlet.server.requests import ProgramFacts
 
@@ -37,6 +38,7 @@ class Inferlets:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._known: Remembered[tuple[str, str], InferletRecord] = Remembered(database)
 
     async def put(
         self,
@@ -78,6 +80,7 @@ class Inferlets:
                 used = int(has_bytes) + num_bytes
                 raise QuotaError("quota", limit="inferlet_bytes", used=used, allowed=most_bytes)
             connection.execute(self._database.insert(_inferlets).values(values))
+            raise_revision(connection, tenant)
             return True
 
         return await self._database.write(work)
@@ -87,10 +90,18 @@ class Inferlets:
 
         def work(connection: Connection) -> InferletRecord:
             require_inferlet(connection, tenant, digest)
-            mine = (_inferlets.c.tenant == tenant, _inferlets.c.digest == digest)
-            return _read(connection, select(_inferlets).where(*mine))[0]
+            return _read_one(connection, tenant, digest)
 
         return await self._database.read(work)
+
+    async def find(self, tenant: str, ref: str) -> InferletRecord:
+        """The inferlet that is meant, as `Names.resolve` understands it; remembered. Raises what that raises."""
+
+        def work(connection: Connection) -> tuple[str, int, InferletRecord]:
+            revision = read_revision(connection, tenant)
+            return tenant, revision, _read_one(connection, tenant, resolved(connection, tenant, ref))
+
+        return await self._known.get((tenant, ref), lambda: self._database.read(work))
 
     async def list(self, tenant: str, *, limit: int = 100, after: InferletRecord | None = None) -> list[InferletRecord]:
         """The inferlets of a tenant, the newest first, at most `limit`, of those that come after one of them."""
@@ -112,6 +123,7 @@ class Inferlets:
             require_inferlet(connection, tenant, digest)
             for table in (_names, _inferlets):
                 connection.execute(delete(table).where(table.c.tenant == tenant, table.c.digest == digest))
+            raise_revision(connection, tenant)
             return not connection.scalar(select(func.count()).where(_inferlets.c.digest == digest))
 
         return await self._database.write(work)
@@ -119,6 +131,11 @@ class Inferlets:
     async def digests(self) -> set[str]:
         """Of all inferlets of all tenants. Files of others can go."""
         return {row["digest"] for row in await self._database.rows(select(_inferlets.c.digest).distinct())}
+
+
+def _read_one(connection: Connection, tenant: str, digest: str) -> InferletRecord:
+    mine = (_inferlets.c.tenant == tenant, _inferlets.c.digest == digest)
+    return _read(connection, select(_inferlets).where(*mine))[0]
 
 
 def _read(connection: Connection, statement: Select[Any]) -> list[InferletRecord]:

@@ -14,7 +14,8 @@ from sqlalchemy import Connection, and_, func, or_, select, text, update
 from tartlet.errors import ConfigError, ConflictError, NotFoundError, QuotaError, UnavailableError
 from tartlet.server.front.storage import tables
 from tartlet.server.front.storage.database import Database
-from tartlet.server.front.storage.tenants import TenantRecord, lock_tenant, to_tenant
+from tartlet.server.front.storage.remembered import Remembered, raise_revision
+from tartlet.server.front.storage.tenants import DEFAULT_TENANT, TenantRecord, lock_tenant, to_tenant
 
 SCOPES = ("runs:start", "runs:read", "inferlets:write", "inferlets:read", "openai", "admin")
 """What a key can be good for. `admin` is for operators' keys alone, and means all of them."""
@@ -78,6 +79,7 @@ class Keys:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._touched_ms: dict[str, int] = {}
+        self._callers: Remembered[str, Caller] = Remembered(database)  # by the hash of the key
 
     async def create(
         self,
@@ -128,22 +130,16 @@ class Keys:
         """Whose key this is; None if it is unknown, expired or revoked. Notes that it was used."""
         if not _TOKEN.fullmatch(token):
             return None
-        joined = _keys.outerjoin(tables.tenants, _keys.c.tenant == tables.tenants.c.name)
-        tenant_columns = [column.label(f"tenant_{column.name}") for column in tables.tenants.c]
-        statement = select(*_keys.c, *tenant_columns).select_from(joined).where(_keys.c.hash == _hash(token))
-        rows = await self._database.rows(statement)
-        if not rows:
+        hashed = _hash(token)
+        try:
+            caller = await self._callers.get(hashed, lambda: self._database.read(lambda it: _read_caller(it, hashed)))
+        except NotFoundError:
             return None
-        [row] = rows
-        key = _to_record(row)
-        now_ms = self._database.now_ms()
+        key, now_ms = caller.key, self._database.now_ms()
         if key.revoked_ms is not None or (key.expires_ms is not None and key.expires_ms <= now_ms):
             return None
-        tenant = None
-        if key.tenant is not None:
-            tenant = to_tenant({column.name: row[f"tenant_{column.name}"] for column in tables.tenants.c})
         await self._touch(key, now_ms)
-        return Caller(key, tenant)
+        return caller
 
     async def list(self, tenant: str | None = None, *, of_operators: bool = False) -> list[KeyRecord]:
         """The keys of a tenant, of the operators, or all (None), the newest first."""
@@ -178,6 +174,7 @@ class Keys:
             ends = [now_ms + grace_ms] if old.expires_ms is None else [now_ms + grace_ms, old.expires_ms]
             changed = {"expires_ms": min(ends), "replaced_by": made.record.key_id}
             connection.execute(update(_keys).where(_keys.c.key_id == key_id).values(changed))
+            raise_revision(connection, old.tenant or DEFAULT_TENANT)
             return made
 
         return await self._database.write(work)
@@ -191,6 +188,7 @@ class Keys:
                 return old
             now_ms = self._database.now_ms()
             connection.execute(update(_keys).where(_keys.c.key_id == key_id).values(revoked_ms=now_ms))
+            raise_revision(connection, old.tenant or DEFAULT_TENANT)
             return msgspec.structs.replace(old, revoked_ms=now_ms)
 
         return await self._database.write(work)
@@ -234,6 +232,21 @@ class Keys:
             await self._database.write(lambda connection: connection.execute(statement), is_lazy=True)
         except UnavailableError:
             return
+
+
+def _read_caller(connection: Connection, hashed: str) -> tuple[str, int, Caller]:
+    """Whose key it is that has this hash, for `Remembered`. Raises NotFoundError."""
+    owner = func.coalesce(_keys.c.tenant, DEFAULT_TENANT)
+    joined = _keys.join(tables.tenants, tables.tenants.c.name == owner)
+    tenant_columns = [column.label(f"tenant_{column.name}") for column in tables.tenants.c]
+    # One statement, so that the revision is not newer than what is read with it.
+    statement = select(*_keys.c, *tenant_columns).select_from(joined).where(_keys.c.hash == hashed)
+    row = connection.execute(statement).mappings().first()
+    if row is None:
+        raise NotFoundError("there is no such key")
+    key = _to_record(row)
+    tenant = to_tenant({column.name: row[f"tenant_{column.name}"] for column in tables.tenants.c})
+    return tenant.name, row["tenant_revision"], Caller(key, tenant if key.tenant is not None else None)
 
 
 def _hash(token: str) -> str:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, delete, func, select
 from tartlet.errors import ConfigError, ConflictError, NotFoundError, QuotaError
 from tartlet.server.front.storage import tables
 from tartlet.server.front.storage.database import Database
+from tartlet.server.front.storage.remembered import raise_revision
 from tartlet.server.front.storage.tenants import lock_tenant
 from tartlet.versions import version_key
 
@@ -73,6 +74,7 @@ class Names:
             values = {"tenant": tenant, "name": name, "base": name.partition("@")[0], **changed}
             insert = self._database.insert(_names).values(values)
             connection.execute(insert.on_conflict_do_update(index_elements=["tenant", "name"], set_=changed))
+            raise_revision(connection, tenant)
             return None if old is None else str(old)
 
         return await self._database.write(work)
@@ -87,6 +89,7 @@ class Names:
                 mine = (_names.c.tenant == tenant, _names.c.name == name)
                 found = connection.scalar(select(_names.c.digest).where(*mine))
                 connection.execute(delete(_names).where(*mine))
+                raise_revision(connection, tenant)
             if found is None:
                 raise NotFoundError(f"there is no name {name[:200]!r}")
             return str(found)
@@ -114,16 +117,17 @@ class Names:
             NotFoundError: The tenant has none such.
             ConflictError: Several digests begin so.
         """
+        return await self._database.read(lambda connection: resolved(connection, tenant, ref))
 
-        def work(connection: Connection) -> str:
-            if _DIGITS.fullmatch(ref.lower()):
-                return _by_digits(connection, tenant, ref.lower())
-            found = _by_name(connection, tenant, ref) if _NAME.fullmatch(ref) else None
-            if found is None:
-                raise NotFoundError(f"there is no inferlet {ref[:200]!r}")
-            return found
 
-        return await self._database.read(work)
+def resolved(connection: Connection, tenant: str, ref: str) -> str:
+    """As `Names.resolve`."""
+    if _DIGITS.fullmatch(ref.lower()):
+        return _by_digits(connection, tenant, ref.lower())
+    found = _by_name(connection, tenant, ref) if _NAME.fullmatch(ref) else None
+    if found is None:
+        raise NotFoundError(f"there is no inferlet {ref[:200]!r}")
+    return found
 
 
 def check_name(name: str) -> None:

@@ -13,7 +13,12 @@ from tartlet.server.front.storage.tables import metadata, schema_version
 
 Migration: TypeAlias = Callable[[Connection], None]
 
-MIGRATIONS: Sequence[Migration] = ()
+
+def _add_revisions(connection: Connection) -> None:
+    connection.execute(text("ALTER TABLE tenants ADD COLUMN revision BIGINT NOT NULL DEFAULT 0"))
+
+
+MIGRATIONS: Sequence[Migration] = (_add_revisions,)
 """What makes version 2 of version 1, version 3 of version 2, and so on. A change of `tables.py` needs one more."""
 
 _LOCK = 7_263_541  # of PostgreSQL, for whoever looks after the schema

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 
 from tartlet import locks
@@ -47,6 +48,7 @@ class SqliteTransactions:
         self._waiting: deque[tuple[Work[Any], bool, asyncio.Future[Any]]] = deque()
         self._writing: asyncio.Task[None] | None = None
         self._holding: int | None = None  # a descriptor
+        self._peeking: sqlite3.Connection | None = None  # of `number`
 
     async def read(self, work: Work[T]) -> T:
         """See `Transactions`."""
@@ -60,6 +62,16 @@ class SqliteTransactions:
             self._writing = asyncio.create_task(self._write_all())
         return await done
 
+    async def number(self, query: str, values: Mapping[str, str]) -> int | None:
+        """See `Transactions`. It is read on the event loop: a reader of a WAL waits for nobody."""
+        try:
+            if self._peeking is None:
+                self._peeking = sqlite3.connect(str(self._engine.url.database), timeout=0, isolation_level=None)
+            found = self._peeking.execute(query, values).fetchone()
+        except sqlite3.Error:  # such as a log that has to be recovered first: then a thread waits for that
+            return await self.read(lambda connection: connection.scalar(text(query), values))
+        return None if found is None else int(found[0])
+
     async def hold(self) -> bool:
         """See `Transactions`. It is a lock on a file of its own, beside the database."""
         self._holding = locks.hold_if_free(Path(f"{self._engine.url.database}.front"))
@@ -69,6 +81,8 @@ class SqliteTransactions:
         """See `Transactions`."""
         if self._holding is not None:
             os.close(self._holding)
+        if self._peeking is not None:
+            self._peeking.close()
         for threads in (self._writer, self._readers):
             await asyncio.to_thread(threads.shutdown)
         self._engine.dispose()

@@ -33,6 +33,7 @@ tenants = Table(
     Column("is_enabled", Boolean, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("deleted_ms", BigInteger),  # the row stays: a deleted tenant's name is not given out again
+    Column("revision", BigInteger, nullable=False, server_default="0"),  # see `remembered.py`
 )
 
 keys = Table(

@@ -13,6 +13,7 @@ from tartlet.arguments import checked_weight
 from tartlet.errors import ConfigError, ConflictError, NotFoundError
 from tartlet.server.front.storage import tables
 from tartlet.server.front.storage.database import Database
+from tartlet.server.front.storage.remembered import Remembered, raise_revision, read_revision
 
 DEFAULT_TENANT = "default"
 """It is there from the first start, and cannot be deleted."""
@@ -39,6 +40,7 @@ class Tenants:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._known: Remembered[str, TenantRecord] = Remembered(database)
 
     async def create(
         self, name: str, *, weight: float = 1.0, limits: Mapping[str, int | None] | None = None
@@ -72,7 +74,12 @@ class Tenants:
 
     async def get(self, name: str) -> TenantRecord:
         """One tenant. Raises NotFoundError."""
-        return await self._database.read(lambda connection: _find(connection, name, is_locked=False))
+
+        def work(connection: Connection) -> tuple[str, int, TenantRecord]:
+            return name, read_revision(connection, name), _find(connection, name, is_locked=False)
+
+        _check_name(name)
+        return await self._known.get(name, lambda: self._database.read(work))
 
     async def list(self) -> list[TenantRecord]:
         """All tenants, by name."""
@@ -104,6 +111,7 @@ class Tenants:
                 old.created_ms,
             )
             connection.execute(update(_tenants).where(_tenants.c.name == name).values(_to_row(new)))
+            raise_revision(connection, name)
             return new
 
         return await self._database.write(work)
@@ -122,6 +130,7 @@ class Tenants:
                 connection.execute(delete(table).where(table.c.tenant == name))
             values = {"deleted_ms": self._database.now_ms(), "is_enabled": False, "limits": "{}"}
             connection.execute(update(_tenants).where(_tenants.c.name == name).values(values))
+            raise_revision(connection, name)
 
         await self._database.write(work)
 
@@ -138,15 +147,24 @@ def to_tenant(row: Mapping[Any, Any]) -> TenantRecord:
 
 
 def _find(connection: Connection, name: str, *, is_locked: bool) -> TenantRecord:
-    row = None
-    if _NAME.fullmatch(name):
-        statement = select(_tenants).where(_tenants.c.name == name, _tenants.c.deleted_ms.is_(None))
-        if is_locked:
-            statement = statement.with_for_update(key_share=True)
-        row = connection.execute(statement).mappings().first()
+    _check_name(name)
+    statement = select(_tenants).where(_tenants.c.name == name, _tenants.c.deleted_ms.is_(None))
+    if is_locked:
+        statement = statement.with_for_update(key_share=True)
+    row = connection.execute(statement).mappings().first()
     if row is None:
-        raise NotFoundError(f"there is no tenant {name[:80]!r}")
+        raise _not_found(name)
     return to_tenant(row)
+
+
+def _check_name(name: str) -> None:
+    """Refuse what no tenant can be called, before the database does so in its way. Raises NotFoundError."""
+    if not _NAME.fullmatch(name):
+        raise _not_found(name)
+
+
+def _not_found(name: str) -> NotFoundError:
+    return NotFoundError(f"there is no tenant {name[:80]!r}")
 
 
 def _to_row(record: TenantRecord) -> dict[str, object]:
