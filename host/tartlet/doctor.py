@@ -17,6 +17,7 @@ import tartlet
 from tartlet import models, paths
 from tartlet.errors import TartletError
 from tartlet.languages import python
+from tartlet.languages.registry import LANGUAGES
 from tartlet.progress import Progress, silent
 from tartlet.wasm import compiler
 
@@ -47,7 +48,8 @@ class Finding:
 def examine(progress: Progress = silent) -> list[Finding]:
     """Look at versions, backend, caches and models, and run a program on the tiny random model.
 
-    Nothing that goes wrong on the way raises: it becomes a finding that is not ok. Costs some seconds, most of them
+    Nothing that goes wrong on the way raises: it becomes a finding that is not ok. A tool that builds programs may be
+    missing, though: who writes none in its language needs none. Costs some seconds, most of them
     the import of torch; a minute the first time, when the runner is built.
     """
     looks: dict[str, Callable[[], Finding]] = {
@@ -56,7 +58,6 @@ def examine(progress: Progress = silent) -> list[Finding]:
         "wasmtime": lambda: _package("wasmtime"),
         "torch": lambda: _package("torch"),
         "transformers": lambda: _package("transformers"),
-        "componentize-py": _build_tool,
         "machine": _machine,
         "home": lambda: _folder("home", paths.folder(".")),
         "models": lambda: _folder("models", paths.models_folder()),
@@ -67,7 +68,7 @@ def examine(progress: Progress = silent) -> list[Finding]:
         "default model": _default_model,
         "self-test": lambda: _self_test(progress),
     }
-    return [_guarded(name, look) for name, look in looks.items()]
+    return [_guarded(name, look) for name, look in looks.items()] + _tools()
 
 
 def _guarded(name: str, look: Callable[[], Finding]) -> Finding:
@@ -86,13 +87,20 @@ def _package(name: str) -> Finding:
         return Finding(name, False, "not installed", f"pip install {name}")
 
 
-def _build_tool() -> Finding:
-    try:
-        return Finding("componentize-py", True, metadata.version("componentize-py"))
-    except metadata.PackageNotFoundError:
-        return Finding(
-            "componentize-py", True, "not installed: `tartlet build` needs it (pip install 'tartlet[build]')"
-        )
+def _tools() -> list[Finding]:
+    """What builds programs, by tool."""
+    titles: dict[str, list[str]] = {}
+    tools = {}
+    for language in LANGUAGES:
+        for tool in language.tools():
+            tools[tool.name] = tool
+            titles.setdefault(tool.name, []).append(language.title)
+    return [
+        Finding(name, True, f"{tool.version}, for {', '.join(titles[name])}")
+        if tool.version is not None
+        else Finding(name, True, f"not installed; programs in {', '.join(titles[name])} need it to be built", tool.hint)
+        for name, tool in tools.items()
+    ]
 
 
 def _machine() -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -16,6 +17,8 @@ from tartlet.progress import Progress
 LOG_TAIL = 4000
 """Characters of a failed tool's log that are shown."""
 _MAX_LOG_BYTES = 1 << 20
+_VERSION = re.compile(r"\d+(\.\d+)+[\w.+-]*")
+_PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,22 @@ def run_tool(
                 process.wait()
         log.seek(max(0, log.seek(0, os.SEEK_END) - _MAX_LOG_BYTES))
         return Ended(status, log.read().decode(errors="replace"))
+
+
+def tool_version(command: Sequence[str]) -> str | None:
+    """The first version in what a command prints; None if there is no such program, or it does not work.
+
+    Args:
+        command: One that prints its version, such as `node --version`.
+    """
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PATIENCE_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return None
+    found = _VERSION.search(done.stdout)
+    return found[0] if found else done.stdout.strip()[:40] or None
 
 
 @contextmanager

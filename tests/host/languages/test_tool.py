@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tartlet.languages import tool
-from tartlet.languages.tool import Ended, folder_for, run_tool
+from tartlet.languages.tool import Ended, folder_for, run_tool, tool_version
 
 
 def run_code(code: str, folder: Path) -> Ended:
@@ -51,3 +51,22 @@ def test_the_folder_for_an_output_goes_with_the_block(tmp_path: Path) -> None:
         assert folder.parent == output.parent
         (folder / "x").touch()
     assert list(output.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("printed", "version"),
+    [
+        ("cargo 1.95.0 (f2d3ce0bd 2026-03-21)", "1.95.0"),
+        ("v20.20.2", "20.20.2"),
+        ("0.17.0-dev.1+ab", "0.17.0-dev.1+ab"),
+    ],
+)
+def test_a_version_is_found_in_what_is_printed(printed: str, version: str) -> None:
+    """Whatever stands around it."""
+    assert tool_version([sys.executable, "-c", f"print({printed!r})"]) == version
+
+
+def test_a_tool_that_does_not_work_has_no_version() -> None:
+    """One that is not there, and one that fails."""
+    assert tool_version(["tartlet-no-such-tool"]) is None
+    assert tool_version([sys.executable, "-c", "print('1.0'); raise SystemExit(1)"]) is None
