@@ -20,7 +20,7 @@ def open_model(fiber: GuestFiber, name: str | None) -> int:
     if name is None:
         name = next(iter(models))
     if name not in models:
-        raise refusal(ErrorCode.NOT_FOUND, f"there is no model {name!r}", f"There are: {', '.join(models)}.")
+        raise refusal(ErrorCode.NOT_FOUND, f"there is no model {name[:200]!r}", f"There are: {', '.join(models)}.")
     return run.handles.add(ModelHandle(models[name], client.text(name)))
 
 

@@ -186,6 +186,8 @@ class StepsState:
     def _require_going_on(self) -> None:
         if self._error is not None:
             raise engine_refusal(self._error)
+        if self.is_cancelled:
+            raise engine_refusal(_STOPPED)
         if self._finished is not None:
             raise refusal(ErrorCode.NOT_FOUND, f"the steps have ended: {self._finished.reason.value}", _ENDED_HINT)
 

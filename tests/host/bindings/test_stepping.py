@@ -149,6 +149,20 @@ def test_stopping_frees_the_context(guest: Any) -> None:
     assert refusal == "CANCELLED"
 
 
+def test_an_answer_after_stop_is_refused_at_once(guest: Any) -> None:
+    """As cancelled, also before the engine has told the end; so is a fork."""
+    answered, forked = guest(
+        RAW
+        + """
+        steps.next(PLAIN)
+        steps.stop()
+        return refused(steps.answer, PLAIN), refused(steps.fork, None)
+    """
+    )
+
+    assert answered[:2] == forked[:2] == ["CANCELLED", "the steps were stopped"]
+
+
 def test_who_does_not_answer_in_time(guest: Any, fake: Any) -> None:
     """The steps end with the step and the limit named, the program goes on, and what it has logged stays."""
     refusal, filled = guest(

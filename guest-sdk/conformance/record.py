@@ -1,0 +1,31 @@
+"""Writes the transcripts of the suite anew, from the program in Python: `python guest-sdk/conformance/record.py`.
+
+Read what changes before you commit it: it is what all languages are held to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import suite
+
+
+def main() -> None:
+    """Run all cases whose transcripts are kept."""
+    groups: dict[str, dict[str, list[str]]] = defaultdict(dict)
+    cases = suite.read_cases().values()
+    program, controller = suite.FOLDER / "python", suite.FOLDER / "python" / "controller.py"
+    with suite.fake_host(controller) as fake, suite.tiny_host(controller) as tiny:
+        for case in cases:
+            if case.engine != "model":
+                host = fake if case.engine == "fake" else tiny
+                groups[case.group][case.name] = suite.run_case(host, program, case)
+    suite.TRANSCRIPTS.mkdir(exist_ok=True)
+    for group, transcripts in groups.items():
+        text = json.dumps(transcripts, indent=1, ensure_ascii=False)
+        (suite.TRANSCRIPTS / f"{group}.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
