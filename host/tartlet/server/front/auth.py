@@ -78,8 +78,8 @@ def needs_of(route: BaseRoute) -> Needs | None:
     return getattr(getattr(route, "endpoint", None), _NEEDS, None)
 
 
-def caller_of(connection: HTTPConnection) -> Caller:
-    """Who asks. Only routes that need a scope have one."""
+async def caller_of(connection: HTTPConnection) -> Caller:
+    """Who asks. Only routes that need a scope have one. (Were it no coroutine, FastAPI would call it in a thread.)"""
     caller: Caller = connection.state.caller
     return caller
 

@@ -69,8 +69,8 @@ def _compile_client(settings: Settings) -> CompileClient:
     return CompileClient(limits, children=settings.compile_at_once)
 
 
-def services_of(connection: HTTPConnection) -> Services:
-    """The services of the application that a request came to."""
+async def services_of(connection: HTTPConnection) -> Services:
+    """The services of the application that a request came to. (Were it no coroutine, FastAPI would use a thread.)"""
     services: Services = connection.app.state.services
     return services
 
