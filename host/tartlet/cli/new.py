@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated
 
@@ -14,26 +16,38 @@ import typer
 from tartlet.errors import ConfigError
 
 
-class Template(StrEnum):
+class Kind(StrEnum):
     """What there is a template of."""
 
     INFERLET = "inferlet"
     CONTROLLER = "controller"
 
 
-FOLDERS = {Template.INFERLET: "python", Template.CONTROLLER: "python_controller"}
+class Lang(StrEnum):
+    """What languages there is a template in."""
+
+    PYTHON = "python"
+
+
+TEMPLATES = {
+    (Lang.PYTHON, Kind.INFERLET): "python",
+    (Lang.PYTHON, Kind.CONTROLLER): "python_controller",
+}
+"""Folders of `templates/`. In their manifests and READMEs, `{name}` and `{folder}` are the program's."""
 COMMANDS = {
-    Template.INFERLET: "tartlet run {folder}",
-    Template.CONTROLLER: 'tartlet run --controller {folder} --prompt "Count: 1, 2, 3," --max-tokens 20',
+    Kind.INFERLET: "tartlet run {folder}",
+    Kind.CONTROLLER: 'tartlet run --controller {folder} --prompt "Count: 1, 2, 3," --max-tokens 20',
 }
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
+FILLED_IN = (".md", ".toml", ".json")
 
 
 def new(
     folder: Annotated[Path, typer.Argument(help="The folder to make; its name is the program's name.")],
+    lang: Annotated[Lang, typer.Option(help="The language it is written in.")] = Lang.PYTHON,
     template: Annotated[
-        Template, typer.Option(help="What it is: an inferlet, or a controller, which steers generations of others.")
-    ] = Template.INFERLET,
+        Kind, typer.Option(help="What it is: an inferlet, or a controller, which steers generations of others.")
+    ] = Kind.INFERLET,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make a new program: a folder with a template that runs as it is."""
@@ -42,17 +56,33 @@ def new(
         raise ConfigError(f"{name!r} is no name for a program", hint="Use letters, digits, _ and -; a letter first.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is there already", hint="Choose another name.")
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for file in files("tartlet").joinpath("templates", FOLDERS[template]).iterdir():
-        text = file.read_text(encoding="utf-8")
-        path = folder / file.name.removesuffix(".template")
-        if path.suffix == ".md":
-            text = text.format(name=name, folder=folder)
-        path.write_text(text, encoding="utf-8")
-        written.append(str(path))
+    if (lang, template) not in TEMPLATES:
+        known = ", ".join(known for known, kind in TEMPLATES if kind == template)
+        raise ConfigError(f"there is no template of a {template} in {lang}", hint=f"There is one in {known}.")
+    written = sorted(_write(TEMPLATES[lang, template], folder, name))
+    command = COMMANDS[template].format(folder=folder)
     if as_json:
-        typer.echo(json.dumps({"name": name, "files": sorted(written)}))
+        typer.echo(json.dumps({"name": name, "language": lang, "files": written, "run": command}))
     else:
-        command = COMMANDS[template].format(folder=folder)
-        typer.echo(f"made {', '.join(sorted(written))}\nrun it: {command}")
+        typer.echo(f"made {', '.join(written)}\nrun it: {command}")
+
+
+def _write(template: str, folder: Path, name: str) -> Iterator[str]:
+    """Write the files of a template, and give their paths."""
+    for inside, content in _files(files("tartlet").joinpath("templates", template)):
+        text = content.read_text(encoding="utf-8")
+        path = folder / inside
+        if path.suffix in FILLED_IN:
+            text = text.replace("{name}", name).replace("{folder}", str(folder))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        yield str(path)
+
+
+def _files(folder: Traversable, inside: str = "") -> Iterator[tuple[str, Traversable]]:
+    """The files of a template, each with its path in the folder to make."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _files(entry, f"{inside}{entry.name}/")
+        else:
+            yield inside + entry.name.removesuffix(".template"), entry

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tartlet.cli import app
+from tartlet.cli.new import TEMPLATES, Kind, Lang
 from tartlet.languages.python import has_controller, has_inferlet, read_source
+from tartlet.languages.registry import language_of
 
 
 def test_a_new_program_has_its_name_in_it(tmp_path: Path) -> None:
@@ -55,3 +58,31 @@ def test_a_name_that_cannot_be_a_program_is_refused(tmp_path: Path, name: str) -
     assert result.exit_code == 2
     assert "no name for a program" in result.stderr
     assert not (tmp_path / name).exists()
+
+
+@pytest.mark.runner
+@pytest.mark.slow
+@pytest.mark.parametrize(("lang", "kind"), TEMPLATES, ids=lambda value: str(value))
+def test_a_template_runs_as_it_is(tmp_path: Path, lang: Lang, kind: Kind) -> None:
+    """From its folder, and as a component that is built of it."""
+    folder = tmp_path / "my-program"
+    made = CliRunner().invoke(app, ["new", str(folder), "--lang", lang, "--template", kind, "--json"])
+    assert made.exit_code == 0, made.output
+    missing = [tool for tool in language_of(folder).tools() if tool.version is None]
+    if missing:
+        pytest.skip(f"{missing[0].name} is not installed")
+    before = sorted(folder.rglob("*"))
+    component = tmp_path / "built.wasm"
+    options = ["--model", "tiny", "--quiet", "--seed", "1"]
+
+    ran = CliRunner().invoke(app, [*shlex.split(json.loads(made.stdout)["run"])[1:], *options])
+    assert ran.exit_code == 0, ran.output
+    built = CliRunner().invoke(app, ["build", str(folder), "--output", str(component)])
+    assert built.exit_code == 0, built.output
+    command = [str(component) if each == str(folder) else each for each in shlex.split(json.loads(made.stdout)["run"])]
+    again = CliRunner().invoke(app, [*command[1:], *options])
+
+    assert again.exit_code == 0, again.output
+    assert again.stdout == ran.stdout
+    assert ran.stdout.strip()
+    assert sorted(folder.rglob("*")) == before  # nothing is built beside the source
