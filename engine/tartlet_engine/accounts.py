@@ -1,7 +1,7 @@
 """What each run has used of the engine, against what it may use.
 
 A page that several contexts of a run share counts once for it, and once for its tenant, whose share counts pages of the
-pool only.
+pool only. So does the time for which a run holds pages (`PageTime`): it does not depend on who else holds them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from tartlet_engine.api import PagesHeld
 from tartlet_engine.fairness import TenantShare
+from tartlet_engine.page_time import PageTime
 from tartlet_engine.swap import is_swapped
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class RunAccount:
         max_generated_tokens: int | None,
         max_pages: int | None,
         share: TenantShare | None = None,
+        changed: dict[RunAccount, None] | None = None,
     ) -> None:
         """Open an account.
 
@@ -53,13 +56,16 @@ class RunAccount:
             max_generated_tokens: of all its generations together; None: no limit.
             max_pages: distinct pages held at once; None: no limit.
             share: its tenant's; without one, the run has one to itself.
+            changed: where it puts itself when the number of its pages in the pool changes.
         """
         self.run_id = run_id
         self.tenant = tenant
         self.share = TenantShare(tenant) if share is None else share
         self.max_generated_tokens = max_generated_tokens
         self.max_pages = max_pages
+        self.num_prompt_tokens = 0  # in its contexts when generations began, summed over these
         self.num_generated_tokens = 0
+        self.page_time = PageTime()  # of pages in the pool
         self.is_stopped = False  # it has reached a limit; nothing more is computed for it
         self.is_closing = False  # it is being closed, which takes a while; nobody hears of it any more
         self.last_prefill_step = -1  # for the scheduler's turn-taking between runs
@@ -67,6 +73,7 @@ class RunAccount:
         self.masks: dict[int, Words] = {}  # by id: nobody writes to them
         self.drafters: WeakSet[Drafter] = WeakSet()  # of its generations that guess their next tokens
         self.num_passing_pages = 0  # held for a moment, while what replaces others is copied into them
+        self._changed: dict[RunAccount, None] = {} if changed is None else changed
         self._page_holders: Counter[int] = Counter()  # page id -> page tables of this run that hold it
 
     @property
@@ -76,19 +83,30 @@ class RunAccount:
 
     def hold(self, page_ids: Iterable[int]) -> None:
         """Note that one more page table of the run holds each of these pages."""
+        num_gained = 0
         for page_id in page_ids:
             if page_id not in self._page_holders and not is_swapped(page_id):
                 self.share.hold(page_id)
+                num_gained += 1
             self._page_holders[page_id] += 1
+        self._count_pages(num_gained)
 
     def drop(self, page_ids: Iterable[int]) -> None:
         """Note that one page table fewer of the run holds each of these pages."""
+        num_lost = 0
         for page_id in page_ids:
             self._page_holders[page_id] -= 1
             if self._page_holders[page_id] == 0:
                 del self._page_holders[page_id]
                 if not is_swapped(page_id):
                     self.share.drop(page_id)
+                    num_lost += 1
+        self._count_pages(-num_lost)
+
+    def pages_held(self) -> PagesHeld:
+        """What there is to tell of its pages."""
+        page_time = self.page_time
+        return PagesHeld(self.run_id, page_time.num_pages, page_time.total_ns, page_time.since_ns)
 
     @property
     def pool_page_ids(self) -> Iterable[int]:
@@ -120,3 +138,10 @@ class RunAccount:
         """Raise AssertionError unless exactly these page tables of the run account for what it holds."""
         counts = Counter(page_id for page_table in page_tables for page_id in page_table)
         assert counts == self._page_holders, f"run {self.run_id} counts {self._page_holders}, holds {counts}"
+        num_pages = sum(1 for _ in self.pool_page_ids)
+        assert num_pages == self.page_time.num_pages, f"run {self.run_id} counts the time of {self.page_time.num_pages}"
+
+    def _count_pages(self, num_pages: int) -> None:
+        if num_pages:
+            self.page_time.add(num_pages)
+            self._changed[self] = None

@@ -26,6 +26,7 @@ from tartlet_engine.api import (
     Generate,
     ModelInfo,
     OpenRun,
+    RunClosed,
     TruncateContext,
     failed_id,
 )
@@ -65,6 +66,7 @@ class CommandHandler:
         self._demands = demands
         self._shares = shares
         self.accounts: dict[int, RunAccount] = {}
+        self.changed: dict[RunAccount, None] = {}  # that hold another number of pages than was told last
         self.constraints: ConstraintOperations  # set by whoever knows of constraints
         self.matchers: ProgramMatchers
         self._handlers: dict[type, Callable[[Any, int], None]] = {
@@ -105,7 +107,7 @@ class CommandHandler:
             raise CommandError(ErrorCode.INVALID_ARGUMENT, message)
         share = self._shares.open_run(command.tenant, command.weight)
         self.accounts[command.run_id] = RunAccount(
-            command.run_id, command.tenant, command.max_generated_tokens, command.max_pages, share
+            command.run_id, command.tenant, command.max_generated_tokens, command.max_pages, share, self.changed
         )
 
     def _close_run(self, command: CloseRun, arrived_ns: int) -> None:
@@ -114,6 +116,11 @@ class CommandHandler:
             self._demands.close_run(account)
             self.matchers.close_run(account)
             self._shares.close_run(account.share)
+            self.changed.pop(account, None)
+            if command.tells_totals:
+                prompt, generated = account.num_prompt_tokens, account.num_generated_tokens
+                closed = RunClosed(account.run_id, prompt, generated, account.page_time.total_ns)
+                self._demands.events.append(closed)
 
     def _fence(self, command: Fence, arrived_ns: int) -> None:
         if command.run_id not in self.accounts:
@@ -175,6 +182,7 @@ class CommandHandler:
             )
         generation = Generation(command, sequence, decider, arrived_ns, matcher, allowed, steps)
         self._demands.begin(generation)
+        account.num_prompt_tokens += prompt_len
         if room == 0 and steps is None:
             self._demands.finish(generation, FinishReason.LENGTH)
 

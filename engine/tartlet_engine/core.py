@@ -228,8 +228,12 @@ class EngineCore:
             self.check_integrity()
 
     def take_events(self) -> list[Event]:
-        """Return the events since the last call."""
+        """Return the events since the last call. What pages are held is told with others, or when there is time."""
         events, self._demands.events = self._demands.events, []
+        changed = self._handler.changed
+        if changed and (events or not self.has_work):
+            events += [account.pages_held() for account in changed if not account.is_closing]
+            changed.clear()
         return events
 
     def stats(self) -> EngineStats:

@@ -43,6 +43,8 @@ class RunUsage:
     generated_tokens: int = 0
     shared_pages: int = 0
     """KV pages that the generations' contexts shared with others, summed over the generations."""
+    page_seconds: float = 0.0
+    """Pages of the KV cache that its contexts held, times the seconds for which they did."""
     first_token_ms: float | None = None
     """From the start of the run to the first generated token of all."""
     tokens_per_second: float | None = None

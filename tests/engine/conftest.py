@@ -53,6 +53,7 @@ from tartlet_engine.api import (
     Opened,
     OpenRun,
     OpenSaved,
+    PagesHeld,
     PublishPrefix,
     RowRequest,
     Sampling,
@@ -203,13 +204,21 @@ class Driver:
         self.core = core
         self.info = info
         self.runner = runner
-        self.events: list[Event] = []
+        self.events: list[Event] = []  # but for `PagesHeld`
+        self.pages_held: dict[int, PagesHeld] = {}  # the last of each run
         self._ids = itertools.count(1)
 
     def do(self, *commands: Command) -> None:
         for command in commands:
             self.core.handle(command, time.monotonic_ns())
-        self.events += self.core.take_events()
+        self._take_events()
+
+    def _take_events(self) -> None:
+        for event in self.core.take_events():
+            if isinstance(event, PagesHeld):
+                self.pages_held[event.run_id] = event
+            else:
+                self.events.append(event)
 
     def open_run(self, **limits: Any) -> int:
         run_id = next(self._ids)
@@ -373,7 +382,7 @@ class Driver:
     def step(self, count: int = 1) -> None:
         for _ in range(count):
             self.core.step()
-        self.events += self.core.take_events()
+        self._take_events()
 
     def settle(self) -> None:
         """Step until nobody waits for anything."""

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from tartlet_engine import page_time
 from tartlet_engine.accounts import RunAccount, RunLimitError
+from tartlet_engine.api import PagesHeld
+from tartlet_engine.swap import FIRST_SWAPPED_ID
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The time in nanoseconds, which the test lets pass."""
+    now = [1000]
+    monkeypatch.setattr(page_time.time, "monotonic_ns", lambda: now[0])
+    return now
 
 
 def test_a_shared_page_counts_once() -> None:
@@ -19,6 +30,27 @@ def test_a_shared_page_counts_once() -> None:
     counts.append(account.num_pages)
 
     assert counts == [2, 1, 0]
+
+
+def test_the_time_of_pages_is_that_of_distinct_ones_in_the_pool(clock: list[int]) -> None:
+    """Two page tables with the same page hold one; a page that is swapped holds nothing of the cache meanwhile."""
+    changed: dict[RunAccount, None] = {}
+    account = RunAccount(1, "local", None, None, changed=changed)
+    swapped = FIRST_SWAPPED_ID
+    account.hold([7, 8])
+    clock[0] += 10
+    account.hold([7])
+    clock[0] += 10
+    account.hold([swapped])  # page 8 moves out
+    account.drop([8])
+    told = account.pages_held()
+    clock[0] += 100
+    account.drop([7, swapped])
+    account.drop([7])
+
+    assert told == PagesHeld(1, 1, 40, 1020)
+    assert account.pages_held() == PagesHeld(1, 0, 140, 1120)
+    assert list(changed) == [account]
 
 
 def test_limits_allow_exactly_what_they_say() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from tartlet_engine.api import (
     FreeContext,
     Generate,
     OpenRun,
+    RunClosed,
     Sampling,
     Stop,
     TruncateContext,
@@ -162,3 +164,40 @@ def test_what_no_tenant_can_be_called(hash_engine: Any, tenant: str) -> None:
     assert driver.failure(run).code is ErrorCode.INVALID_ARGUMENT
     assert driver.failure(run).message.startswith("tenant must")
     assert driver.core.stats().runs == 0
+
+
+def test_closing_a_run_tells_its_totals_if_asked(hash_engine: Any) -> None:
+    """Both generations' prompts, all tokens, and the time of the pages, up to when they are free."""
+    driver = hash_engine(page_size=4)
+    began_ns = time.monotonic_ns()
+    run_id = driver.open_run()
+    context_id = driver.create(run_id, [5] * 9)
+    for _ in range(2):
+        driver.generate(context_id, max_tokens=3)
+        driver.settle()
+    driver.do(CloseRun(run_id, tells_totals=True))
+    most_ns = 4 * (time.monotonic_ns() - began_ns)
+
+    (closed,) = [event for event in driver.events if isinstance(event, RunClosed)]
+    assert (closed.run_id, closed.prompt_tokens, closed.generated_tokens) == (run_id, 9 + 12, 6)
+    assert 0 < closed.page_ns <= most_ns
+    assert driver.num_held == 0
+
+
+def test_pages_are_told_of_when_their_number_changes(hash_engine: Any) -> None:
+    """As they grow, as they shrink, and not at all of a run that is closed or of what only one step sees."""
+    driver = hash_engine(page_size=4)
+    run_id = driver.open_run()
+    context_id = driver.create(run_id, [5] * 9)
+    nothing = driver.pages_held.get(run_id)
+    driver.generate(context_id, max_tokens=8)
+    driver.settle()
+    grown = driver.pages_held[run_id]
+    driver.truncate(context_id, 4)
+    shrunk = driver.pages_held[run_id]
+    driver.close_run(run_id)
+
+    assert nothing is None
+    assert (grown.num_pages, shrunk.num_pages) == (4, 1)
+    assert shrunk.page_ns == grown.page_ns + 4 * (shrunk.at_ns - grown.at_ns)
+    assert driver.pages_held[run_id] == shrunk

@@ -69,6 +69,7 @@ async def test_the_readme_example(engine: FakeEngine) -> None:
     assert (usage.generated_tokens, usage.forks, usage.generations) == (54, 2, 2)
     assert usage.first_token_ms is not None
     assert usage.shared_pages > 0
+    assert usage.page_seconds > 0
     assert run.usage == usage
 
 

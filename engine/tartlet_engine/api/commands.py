@@ -36,15 +36,17 @@ class OpenRun(msgspec.Struct, frozen=True, tag=True):
     max_generated_tokens: int | None = None
     max_pages: int | None = None  # each shared page counts once
     weight: float = 1.0  # the tenant's share against others', in all of its runs from now on; 0.001 to 1000
+    name: str = ""  # what the program side calls it; nothing depends on it here
 
 
 class CloseRun(msgspec.Struct, frozen=True, tag=True):
     """Cancels and frees everything that the run holds, and drops its commands that have not been carried out.
 
-    No event about the run follows.
+    No event about the run follows, but `RunClosed` if that is asked for.
     """
 
     run_id: int
+    tells_totals: bool = False
 
 
 class Fence(msgspec.Struct, frozen=True, tag=True):

@@ -100,6 +100,27 @@ class LimitReached(msgspec.Struct, frozen=True, tag=True):
     allowed: int
 
 
+class PagesHeld(msgspec.Struct, frozen=True, tag=True):
+    """A run holds another number of pages than before. Told with the other events of a step, or when the engine rests.
+
+    Pages of the pool, not swapped ones; each once, whoever else holds it.
+    """
+
+    run_id: int
+    num_pages: int
+    page_ns: int  # pages times nanoseconds, of the run so far
+    at_ns: int  # until then, of `time.monotonic_ns`
+
+
+class RunClosed(msgspec.Struct, frozen=True, tag=True):
+    """What a run has used that has been closed by `CloseRun` with `tells_totals`."""
+
+    run_id: int
+    prompt_tokens: int  # tokens in its contexts when generations began, summed over the generations
+    generated_tokens: int
+    page_ns: int  # pages times nanoseconds
+
+
 class EngineStopped(msgspec.Struct, frozen=True, tag=True):
     """The engine is gone; nothing that was submitted will be answered any more."""
 
@@ -118,6 +139,8 @@ Event = (
     | SavedList
     | Failed
     | LimitReached
+    | PagesHeld
+    | RunClosed
     | EngineStopped
 )
 
@@ -133,5 +156,7 @@ TARGET_IDS: dict[type, Callable[[Any], int]] = {
     SavedList: attrgetter("operation_id"),
     Failed: attrgetter("failed_id"),
     LimitReached: attrgetter("run_id"),
+    PagesHeld: attrgetter("run_id"),
+    RunClosed: attrgetter("run_id"),
 }
 """The id of whom an event concerns, by its type. `EngineStopped` concerns everybody."""

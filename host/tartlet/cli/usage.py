@@ -29,11 +29,12 @@ def usage(
             f"{each.prompt_tokens:,}",
             f"{each.cached_tokens:,}",
             f"{each.generated_tokens:,}",
+            f"{each.page_seconds:,.1f}",
             f"{each.cpu_ms / 1000:,.1f}",
             f"{each.wall_ms / 1000:,.1f}",
             f"{each.host_calls:,}",
         )
         for each in records
     ]
-    columns = ("day", "tenant", "runs", "failed", "prompt", "cached", "generated", "CPU s", "wall s", "host calls")
-    print_table(columns, rows, numbers_from=2)
+    figures = ("runs", "failed", "prompt", "cached", "generated", "page s", "CPU s", "wall s", "host calls")
+    print_table(("day", "tenant", *figures), rows, numbers_from=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from tartlet.errors import LimitExceededError
-from tartlet_engine.api import Usage
+from tartlet_engine.api import PagesHeld, Usage
 
 EVENT_BYTES = 64
 """Charged for a log line, or for a variable that is told, on top of its text: what the host needs to keep one."""
@@ -27,6 +27,7 @@ class Counters:
         self.forks = 0
         self.num_passes = 0  # forward passes that the run has now
         self.longest_step_ns = 0
+        self._pages_held = PagesHeld(0, 0, 0, 0)  # what the engine told last
         self._max_output_bytes = max_output_bytes
         self._num_generating = 0
         self._generating_since_ns = 0
@@ -36,6 +37,13 @@ class Counters:
     def wall_ns(self) -> int:
         """From the start to the end, or to now."""
         return (self.ended_ns or time.monotonic_ns()) - self.started_ns
+
+    @property
+    def page_ns(self) -> int:
+        """Pages of the KV cache times nanoseconds, to the end or to now."""
+        told = self._pages_held  # read once: it is replaced, never changed
+        now_ns = self.ended_ns or time.monotonic_ns()
+        return told.page_ns + told.num_pages * max(0, now_ns - told.at_ns)
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -66,6 +74,10 @@ class Counters:
         self.generated_tokens += num_tokens
         if self.first_token_ns is None:
             self.first_token_ns = at_ns - self.started_ns
+
+    def note_pages(self, told: PagesHeld) -> None:
+        """Note how many pages the engine holds for the run now. Its clock is this machine's, and so the same."""
+        self._pages_held = told
 
     def note_step(self, waited_ns: int) -> None:
         """Note how long the program took for an answer to a step."""

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from tartlet_engine.api import TARGET_IDS, Chunk, Command, EngineClient, EngineError, EngineStopped, Event
+from tartlet_engine.api import TARGET_IDS, Chunk, Command, EngineClient, EngineError, EngineStopped, Event, PagesHeld
 
 _MAX_QUIET_BATCHES = 64
 _MOST_KEPT_NS = 500_000
@@ -56,8 +56,8 @@ class EngineLink:
 
     Commands of one turn of a fiber leave together: generations that a program starts at once begin in the same step.
     So do those of fibers that were woken together, up to a time: their answers come to the engine at once.
-    Chunks that nobody waits for do not wake the executor; they are taken in with the next event that does, or by
-    `catch_up`.
+    Chunks that nobody waits for, and `PagesHeld`, do not wake the executor; they are taken in with the next event that
+    does, or by `catch_up`.
 
     Args:
         client: The engine. The link becomes its listener, until it is closed.
@@ -146,6 +146,8 @@ class EngineLink:
             self._executor.post(self._deliver)
 
     def _is_quiet(self, event: Event, now_ns: int) -> bool:
+        if type(event) is PagesHeld:
+            return True
         return type(event) is Chunk and self._quiet_until_ns.get(event.generation_id, 0) > now_ns
 
     def _deliver(self) -> None:

@@ -20,7 +20,7 @@ from tartlet.runtime.program import Program
 from tartlet.runtime.refusal import refusal
 from tartlet.runtime.variables import Variables
 from tartlet.wasm.fiber import Fiber, FiberLimits
-from tartlet_engine.api import CloseRun, Command, ErrorCode, Event, LimitReached, OpenRun
+from tartlet_engine.api import CloseRun, Command, ErrorCode, Event, LimitReached, OpenRun, PagesHeld
 
 if TYPE_CHECKING:
     from tartlet.runtime.controlled import ControlledGeneration
@@ -120,6 +120,7 @@ class RunState(GuestState):
             cached_tokens=counters.cached_tokens,
             generated_tokens=counters.generated_tokens,
             shared_pages=counters.shared_pages,
+            page_seconds=counters.page_ns / 1e9,
             first_token_ms=None if first_ns is None else first_ns / 1e6,
             tokens_per_second=counters.tokens_per_second,
             cpu_ms=self.total_cpu_ns / 1e6,
@@ -144,8 +145,8 @@ class RunState(GuestState):
             host_calls=limits.max_host_calls,
         )
         self.link.register(self.engine_id, self)
-        run = OpenRun(self.engine_id, self.tenant, limits.max_tokens, limits.max_kv_pages, self._weight)
-        self.submit(run)
+        pages, weight = limits.max_kv_pages, self._weight
+        self.submit(OpenRun(self.engine_id, self.tenant, limits.max_tokens, pages, weight, self.run_id))
         if limits.max_wall_ms is not None:
             deadline_ns = self.counters.started_ns + limits.max_wall_ms * 1_000_000
             self._wall_timer = self.services.executor.at(deadline_ns, self._exceed_wall_time)
@@ -274,8 +275,10 @@ class RunState(GuestState):
         self._channel.put(variable)
 
     def handle(self, event: Event, at_ns: int) -> None:
-        """Take in that the engine has reached one of the run's limits."""
-        if isinstance(event, LimitReached):
+        """Take in that the run holds other pages than before, or has reached one of its limits."""
+        if isinstance(event, PagesHeld):
+            self.counters.note_pages(event)
+        elif isinstance(event, LimitReached):
             code, limit = _ENGINE_LIMITS[event.limit]
             self.end(LimitExceededError(code, limit=limit, used=event.used, allowed=event.allowed))
 

@@ -9,6 +9,7 @@ from tartlet.testing.fake_constraint_commands import FakeConstraintCommands
 from tartlet.testing.fake_context_commands import FakeContextCommands
 from tartlet.testing.fake_forward_commands import FakeForwardCommands
 from tartlet.testing.fake_generation_commands import FakeGenerationCommands
+from tartlet.testing.fake_page_time import PageTime
 from tartlet.testing.fake_saved_commands import FakeSavedCommands
 from tartlet.testing.fake_state import FakeState
 from tartlet_engine.api import (
@@ -21,6 +22,7 @@ from tartlet_engine.api import (
     ModelInfo,
     OpenRun,
     PublishPrefix,
+    RunClosed,
     UnpublishPrefix,
 )
 
@@ -72,6 +74,7 @@ class FakeCore:
         """Give every generation a token; the events since the last step."""
         self._state.totals.steps += 1
         self._generations.step()
+        self._state.note_page_times()
         events, self._state.events = self._state.events, []
         return events
 
@@ -82,12 +85,18 @@ class FakeCore:
     def _open_run(self, command: OpenRun) -> None:
         self._state.runs[command.run_id] = command
         self._state.num_generated[command.run_id] = 0
+        self._state.page_times[command.run_id] = PageTime()
 
     def _close_run(self, command: CloseRun) -> None:
         run_id = command.run_id
         for context in [c for c in self._state.contexts.values() if c.run_id == run_id]:
             self._state.free(context.context_id)
-        del self._state.runs[run_id], self._state.num_generated[run_id]
+        del self._state.runs[run_id]
+        page_time = self._state.page_times.pop(run_id)
+        page_time.add(-page_time.num_pages)
+        prompt, generated = self._state.num_prompt.pop(run_id, 0), self._state.num_generated.pop(run_id)
+        if command.tells_totals:
+            self._state.events.append(RunClosed(run_id, prompt, generated, page_time.total_ns))
         for belongings in (self._state.constraints, self._state.masks, self._state.matchers):
             belongings.close_run(run_id)
 

@@ -66,6 +66,7 @@ class FakeGenerationCommands:
             message = f"the reply of the FakeEngine failed: {type(error).__name__}: {error}"
             state.answer(command.generation_id, EngineError(ErrorCode.INTERNAL, message))
             return
+        state.num_prompt[context.run_id] += len(context.token_ids)
         if command.stepped:
             state.steps[command.generation_id] = FakeSteps(command, context, reply, state.info.context_len)
             return

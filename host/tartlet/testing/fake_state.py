@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from tartlet.testing.fake_constraints import FakeBelongings, FakeConstraints
 from tartlet.testing.fake_generation import FakeGeneration
+from tartlet.testing.fake_page_time import PageTime
 from tartlet.testing.fake_pages import FakeContext, FakePages, PagesExhaustedError
 from tartlet.testing.fake_steps import FakeSteps
 from tartlet_engine.api import (
@@ -18,6 +20,7 @@ from tartlet_engine.api import (
     LimitReached,
     ModelInfo,
     OpenRun,
+    PagesHeld,
 )
 
 _NO_PAGE = EngineError(ErrorCode.KV_EXHAUSTED, "no page is free")
@@ -40,6 +43,8 @@ class FakeState:
         self.pages = FakePages(info.num_pages, info.page_size)
         self.runs: dict[int, OpenRun] = {}
         self.num_generated: dict[int, int] = {}  # by run
+        self.num_prompt: Counter[int] = Counter()  # tokens in contexts when generations began, by run
+        self.page_times: dict[int, PageTime] = {}  # by run
         self.contexts: dict[int, FakeContext] = {}
         self.generations: dict[int, FakeGeneration] = {}
         self.steps: dict[int, FakeSteps] = {}  # stepped generations
@@ -115,9 +120,7 @@ class FakeState:
     def is_over_limit(self, run_id: int) -> bool:
         """Stop a run that has used more tokens or pages than it may."""
         run = self.runs[run_id]
-        num_pages = 0
-        if run.max_pages is not None:
-            num_pages = len({page for c in self.contexts.values() if c.run_id == run_id for page in c.pages})
+        num_pages = self.num_held(run_id) if run.max_pages is not None else 0
         for limit, used, allowed in (
             ("generated_tokens", self.num_generated[run_id], run.max_generated_tokens),
             ("kv_pages", num_pages, run.max_pages),
@@ -128,6 +131,18 @@ class FakeState:
                 self.events.append(LimitReached(run_id, limit, used, allowed))
                 return True
         return False
+
+    def num_held(self, run_id: int) -> int:
+        """Pages that a run's contexts hold, each once."""
+        return len({page for c in self.contexts.values() if c.run_id == run_id for page in c.pages})
+
+    def note_page_times(self) -> None:
+        """Tell of each run that holds another number of pages than before."""
+        for run_id, page_time in self.page_times.items():
+            num_gained = self.num_held(run_id) - page_time.num_pages
+            if num_gained:
+                page_time.add(num_gained)
+                self.events.append(PagesHeld(run_id, page_time.num_pages, page_time.total_ns, page_time.since_ns))
 
     def free(self, context_id: int) -> None:
         """Give back a context's pages, and forget who generates from it."""

@@ -74,6 +74,8 @@ EVENTS = [
     api.SavedList(9, (api.SavedContext("name", "tiny", 2, 100, None), api.SavedContext("other", "tiny", 0, 9, 50))),
     api.Failed(5, api.EngineError(api.ErrorCode.KV_EXHAUSTED, "no pages", "use fewer")),
     api.LimitReached(1, "kv_pages", 8, 7),
+    api.PagesHeld(1, 8, 5_000_000_000, 17),
+    api.RunClosed(1, 30, 20, 5_000_000_000),
     api.EngineStopped(api.EngineError(api.ErrorCode.INTERNAL, "gone")),
 ]
 

@@ -14,7 +14,7 @@ from tartlet.server.front.storage import Storage
 
 async def run_once(storage: Storage) -> None:
     await storage.runs.start("run-1", "default", "d" * 64, "hello")
-    used = RunUsage(prompt_tokens=1000, cached_tokens=10, generated_tokens=7, cpu_ms=1500, wall_ms=2500, host_calls=3)
+    used = RunUsage(prompt_tokens=1000, cached_tokens=10, generated_tokens=7, cpu_ms=1500, wall_ms=2500, page_seconds=4)
     await storage.runs.end("run-1", "failed", usage=used)
 
 
@@ -32,7 +32,18 @@ def test_usage_is_shown_by_day_and_tenant() -> None:
     rows = json.loads(CliRunner().invoke(app, ["usage", "--json", "--tenant", "default", "--days", "2"]).stdout)
 
     assert table.exit_code == 0, table.output
-    assert table.stdout.splitlines()[1].split()[1:] == ["default", "1", "1", "1,000", "10", "7", "1.5", "2.5", "3"]
+    assert table.stdout.splitlines()[1].split()[1:] == [
+        "default",
+        "1",
+        "1",
+        "1,000",
+        "10",
+        "7",
+        "4.0",
+        "1.5",
+        "2.5",
+        "0",
+    ]
     assert [(row["tenant"], row["runs"], row["generated_tokens"]) for row in rows] == [("default", 1, 7)]
     assert json.loads(CliRunner().invoke(app, ["usage", "--json", "--tenant", "nobody"]).stdout) == []
     assert CliRunner().invoke(app, ["usage", "--days", "0"]).exit_code == 2

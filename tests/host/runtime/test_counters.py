@@ -2,7 +2,7 @@ import pytest
 
 from tartlet.errors import LimitExceededError
 from tartlet.runtime.counters import Counters
-from tartlet_engine.api import Usage
+from tartlet_engine.api import PagesHeld, Usage
 
 USAGE = Usage(
     prompt_tokens=10, cached_tokens=4, generated_tokens=5, pages=3, shared_pages=2, first_token_ns=1, total_ns=2
@@ -22,6 +22,16 @@ def test_sums_over_generations() -> None:
         8,
         4,
     )
+
+
+def test_pages_count_until_the_end() -> None:
+    """What the engine has told, and since then as many pages as it told last."""
+    counters = Counters(None)
+    before = counters.page_ns
+    counters.note_pages(PagesHeld(1, 3, page_ns=500, at_ns=counters.started_ns + 100))
+    counters.ended_ns = counters.started_ns + 300
+
+    assert (before, counters.page_ns) == (0, 500 + 3 * 200)
 
 
 def test_the_first_token_counts_once() -> None:

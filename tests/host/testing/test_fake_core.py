@@ -8,6 +8,7 @@ from tartlet_engine.api import (
     Finished,
     Generate,
     OpenRun,
+    PagesHeld,
     Sampling,
     Stop,
 )
@@ -26,7 +27,7 @@ def test_a_step_gives_each_generation_one_token() -> None:
 
     first, second = core.step(), core.step()
 
-    assert [type(event) for event in first] == [Chunk, Chunk]
+    assert [type(event) for event in first] == [Chunk, Chunk, PagesHeld]
     assert [type(event) for event in second] == [Chunk, Finished, Chunk, Finished]
     assert not core.has_work
     core.execute(CloseRun(1))

@@ -21,6 +21,7 @@ from tartlet_engine.api import (
     Generate,
     LimitReached,
     OpenRun,
+    PagesHeld,
     Sampling,
     Splice,
     StepAnswer,
@@ -41,10 +42,10 @@ def core() -> FakeCore:
 
 
 def do(core: FakeCore, *commands: Any) -> list[Any]:
-    """What comes of commands, and of the step after them."""
+    """What comes of commands, and of the step after them, but for the pages that are held."""
     for command in commands:
         core.execute(command)
-    return core.step()
+    return [event for event in core.step() if not isinstance(event, PagesHeld)]
 
 
 def test_nothing_happens_without_an_answer(core: FakeCore) -> None:

@@ -12,7 +12,7 @@ from tartlet.server.front.auth import Guard
 from tartlet.server.front.errors import add_error_handlers
 from tartlet.server.front.openai import routes as openai
 from tartlet.server.front.request_log import RequestLog
-from tartlet.server.front.routes import description, figures, health, inferlets, runs, serve, session
+from tartlet.server.front.routes import description, figures, health, inferlets, runs, serve, session, usage
 from tartlet.server.front.services import Services
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -22,6 +22,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     runs.router,
     session.router,
     serve.router,
+    usage.router,
     openai.router,
 )
 """Each route in them declares what it needs (`auth.needs`, `auth.public`), or is refused."""

@@ -58,6 +58,7 @@ class Metrics:
         self._cached_tokens = counter("tartlet_cached_tokens", "Tokens of prompts that were there already.", "tenant")
         self._generated_tokens = counter("tartlet_generation_tokens", "Tokens that were generated.", "tenant")
         self._cpu_seconds = counter("tartlet_guest_cpu_seconds", "Time spent running programs.", "tenant")
+        self._page_seconds = counter("tartlet_kv_page_seconds", "Pages of the KV cache times seconds held.", "tenant")
         self._host_calls = counter("tartlet_host_calls", "Calls from programs to the host.", "tenant")
         self._run_seconds = Histogram(
             "tartlet_e2e_request_latency_seconds",
@@ -108,6 +109,7 @@ class Metrics:
         self._cached_tokens.labels(tenant).inc(usage.cached_tokens)
         self._generated_tokens.labels(tenant).inc(usage.generated_tokens)
         self._cpu_seconds.labels(tenant).inc(usage.cpu_ms / 1000)
+        self._page_seconds.labels(tenant).inc(usage.page_seconds)
         self._host_calls.labels(tenant).inc(usage.host_calls)
         self._run_seconds.observe(usage.wall_ms / 1000)
         if usage.first_token_ms is not None:

@@ -81,6 +81,7 @@ def _log(run: LiveRun, outcome: Outcome) -> None:
             "used": None if failure is None else failure.used,
             "allowed": None if failure is None else failure.allowed,
             "generated_tokens": usage.generated_tokens,
+            "page_seconds": round(usage.page_seconds, 3),
             "cpu_ms": round(usage.cpu_ms, 1),
             "wall_ms": round(usage.wall_ms, 1),
         },

@@ -90,6 +90,7 @@ class Usage(BaseModel):
     cached_tokens: int
     generated_tokens: int
     shared_pages: int
+    page_seconds: float
     first_token_ms: float | None
     tokens_per_second: float | None
     cpu_ms: float
@@ -98,6 +99,29 @@ class Usage(BaseModel):
     output_bytes: int
     generations: int
     forks: int
+
+
+class UsageDay(BaseModel):
+    """What a tenant's runs that ended on a day have used, in all."""
+
+    tenant: str
+    day: str = Field(description="As 2026-12-01, in UTC.")
+    runs: int
+    failures: int = Field(description="Of these, runs that did not succeed: cancelled ones, too.")
+    prompt_tokens: int
+    cached_tokens: int
+    generated_tokens: int
+    cpu_ms: float
+    wall_ms: float
+    host_calls: int
+    page_seconds: float = Field(description="Pages of the KV cache that were held, times seconds.")
+
+
+class UsageList(BaseModel):
+    """Days on which something was used, the newest first."""
+
+    object: Literal["list"] = "list"
+    data: list[UsageDay]
 
 
 class RunShape(BaseModel):

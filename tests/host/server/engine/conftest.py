@@ -22,7 +22,7 @@ from tartlet.server.engine.settings import EngineSettings, FakeSettings
 from tartlet.server.engine.socket_client import SocketClient, connect_engine
 from tartlet.server.wire.socket_folder import SocketFolder
 from tartlet.testing import FakeEngine
-from tartlet_engine.api import EngineClient, EngineError, EngineStats, Event
+from tartlet_engine.api import EngineClient, EngineError, EngineStats, Event, PagesHeld
 
 Serve = Callable[[FakeEngine], "Served"]
 StartEngine = Callable[..., "EngineProcess"]
@@ -32,13 +32,13 @@ class Recorder:
     """Listens to an engine, and waits for what it says."""
 
     def __init__(self, client: EngineClient) -> None:
-        self.events: list[Event] = []
+        self.events: list[Event] = []  # but for `PagesHeld`, which comes when it comes
         self._news = threading.Condition()
         client.listen(self._listen)
 
     def _listen(self, events: list[Event]) -> None:
         with self._news:
-            self.events.extend(events)
+            self.events.extend(event for event in events if not isinstance(event, PagesHeld))
             self._news.notify()
 
     def wait_for(self, kind: type[Any], where: Callable[[Any], bool] = lambda event: True, number: int = 1) -> Any:

@@ -18,7 +18,11 @@ def _add_revisions(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE tenants ADD COLUMN revision BIGINT NOT NULL DEFAULT 0"))
 
 
-MIGRATIONS: Sequence[Migration] = (_add_revisions,)
+def _add_page_seconds(connection: Connection) -> None:
+    connection.execute(text("ALTER TABLE usage ADD COLUMN page_seconds FLOAT NOT NULL DEFAULT 0"))
+
+
+MIGRATIONS: Sequence[Migration] = (_add_revisions, _add_page_seconds)
 """What makes version 2 of version 1, version 3 of version 2, and so on. A change of `tables.py` needs one more."""
 
 _LOCK = 7_263_541  # of PostgreSQL, for whoever looks after the schema

@@ -106,6 +106,7 @@ usage = Table(
     Column("cpu_ms", Float, nullable=False),
     Column("wall_ms", Float, nullable=False),
     Column("host_calls", BigInteger, nullable=False),
+    Column("page_seconds", Float, nullable=False, server_default="0"),
 )
 
 idempotency = Table(

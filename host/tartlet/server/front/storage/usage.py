@@ -30,6 +30,8 @@ class UsageRecord(msgspec.Struct, frozen=True):
     cpu_ms: float = 0.0
     wall_ms: float = 0.0
     host_calls: int = 0
+    page_seconds: float = 0.0
+    """Pages of the KV cache that were held, times seconds."""
 
 
 class Usage:
@@ -62,6 +64,7 @@ def add_usage(
         used.cpu_ms,
         used.wall_ms,
         used.host_calls,
+        used.page_seconds,
     )
     insert = database.insert(_usage).values(msgspec.structs.asdict(entry))
     sums = {column.name: column + insert.excluded[column.name] for column in _usage.c if not column.primary_key}

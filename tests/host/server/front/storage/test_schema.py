@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from tartlet.errors import ConfigError
+from tartlet.events import RunUsage
 from tartlet.server.front.storage import Storage, open_storage
 from tartlet.server.front.storage.database import Database
 from tartlet.server.front.storage.schema import MIGRATIONS
@@ -50,6 +51,27 @@ async def test_an_older_database_is_brought_to_the_newest_version(url: str) -> N
 
     assert await read(url, "SELECT motto FROM tenants ORDER BY name") == ["hello from acme", "hello from default"]
     assert await read(url, "SELECT version FROM schema_version") == [len(MIGRATIONS) + 3]
+
+
+async def test_a_ledger_of_version_2_has_held_no_pages(url: str) -> None:
+    """It stays as it is, with a column more, to which later runs are added."""
+    async with open_storage(url) as storage:
+        await storage.runs.start("run-1", "default", "d" * 64, "hello")
+        await storage.runs.end("run-1", "succeeded", usage=RunUsage(generated_tokens=7))
+    database = Database(url)
+
+    def make_older(connection: Connection) -> None:
+        connection.execute(text("ALTER TABLE usage DROP COLUMN page_seconds"))
+        connection.execute(text("UPDATE schema_version SET version = 2"))
+
+    await database.write(make_older)
+    await database.close()
+
+    async with open_storage(url) as storage:
+        await storage.runs.start("run-2", "default", "d" * 64, "hello")
+        await storage.runs.end("run-2", "succeeded", usage=RunUsage(generated_tokens=7, page_seconds=1.5))
+        (record,) = await storage.usage.read("default")
+    assert (record.runs, record.generated_tokens, record.page_seconds) == (2, 14, 1.5)
 
 
 async def test_a_migration_that_fails_leaves_nothing_behind(url: str) -> None:

@@ -9,7 +9,14 @@ from .conftest import Clock, outcomes
 
 async def end(storage: Storage, run_id: str, tenant: str, state: str = "succeeded") -> bool:
     used = RunUsage(
-        prompt_tokens=10, cached_tokens=4, generated_tokens=7, cpu_ms=1.5, wall_ms=20, host_calls=3, shared_pages=9
+        prompt_tokens=10,
+        cached_tokens=4,
+        generated_tokens=7,
+        cpu_ms=1.5,
+        wall_ms=20,
+        host_calls=3,
+        shared_pages=9,
+        page_seconds=2.5,
     )
     await storage.runs.start(run_id, tenant, "d" * 64, "hello")
     return await storage.runs.end(run_id, state, usage=used)  # type: ignore[arg-type]
@@ -23,9 +30,9 @@ async def test_the_ledger_adds_up_by_tenant_and_day(storage: Storage, clock: Clo
     clock.seconds += 86_400
     await end(storage, "failed", "acme", "failed")
 
-    later = UsageRecord("acme", "2027-01-16", 1, 1, 10, 4, 7, 1.5, 20, 3)
-    acme = UsageRecord("acme", "2027-01-15", 21, 1, 210, 84, 147, 31.5, 420, 63)
-    default = UsageRecord("default", "2027-01-15", 1, 0, 10, 4, 7, 1.5, 20, 3)
+    later = UsageRecord("acme", "2027-01-16", 1, 1, 10, 4, 7, 1.5, 20, 3, 2.5)
+    acme = UsageRecord("acme", "2027-01-15", 21, 1, 210, 84, 147, 31.5, 420, 63, 52.5)
+    default = UsageRecord("default", "2027-01-15", 1, 0, 10, 4, 7, 1.5, 20, 3, 2.5)
     assert await storage.usage.read() == [later, acme, default]
     assert await storage.usage.read("acme") == [later, acme]
     assert await storage.usage.read("acme", days=1) == [later]
