@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from tartlet.languages.registry import language_named
 
 FOLDER = Path(__file__).parent
 
 
-class ToolsMissing(Exception):
-    """What builds the program is not there: says what to install."""
-
-
 @dataclass(frozen=True, slots=True)
-class Built:
-    """What a host loads: the program with the cases, and the controller that some of them name."""
+class Port:
+    """Where the programs of a language are: what a host loads, and builds if it has to."""
 
-    program: Any
-    controller: Any
-
-
-def python() -> Built:
-    """Source, which the runner takes as it is."""
-    return Built(FOLDER / "python", FOLDER / "python" / "controller.py")
+    program: Path
+    """Has the cases."""
+    controller: Path
+    """Which some of them name."""
 
 
-LANGUAGES: dict[str, Callable[[], Built]] = {"python": python}
-"""How the program of each language is built. Raises `ToolsMissing`."""
+LANGUAGES = {
+    "python": Port(FOLDER / "python", FOLDER / "python" / "controller.py"),
+}
+"""By the names of `tartlet.languages`."""
 
 NOT_THERE: dict[str, dict[str, str]] = {"python": {}}
 """Cases that the program of a language does not have, and why."""
+
+
+def missing_tools(name: str) -> str:
+    """What has to be installed before the program of a language can be loaded, and how; empty if nothing."""
+    language = language_named(name)
+    if language.source_mode is not None and language.source_mode.is_runner_there():
+        return ""
+    return "; ".join(f"{tool.name} is not installed: {tool.hint}" for tool in language.tools() if tool.version is None)

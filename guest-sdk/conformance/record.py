@@ -9,18 +9,20 @@ import json
 from collections import defaultdict
 
 import suite
+from languages import LANGUAGES
+
+PYTHON = LANGUAGES["python"]
 
 
 def main() -> None:
     """Run all cases whose transcripts are kept."""
     groups: dict[str, dict[str, list[str]]] = defaultdict(dict)
     cases = suite.read_cases().values()
-    program, controller = suite.FOLDER / "python", suite.FOLDER / "python" / "controller.py"
-    with suite.fake_host(controller) as fake, suite.tiny_host(controller) as tiny:
+    with suite.fake_host(PYTHON) as fake, suite.plain_host(PYTHON) as plain, suite.model_host(PYTHON) as tiny:
+        hosts = {"fake": fake, "plain": plain, "tiny": tiny}
         for case in cases:
-            if case.engine != "model":
-                host = fake if case.engine == "fake" else tiny
-                groups[case.group][case.name] = suite.run_case(host, program, case)
+            if case.engine in hosts:
+                groups[case.group][case.name] = hosts[case.engine].run(case)
     suite.TRANSCRIPTS.mkdir(exist_ok=True)
     for group, transcripts in groups.items():
         text = json.dumps(transcripts, indent=1, ensure_ascii=False)

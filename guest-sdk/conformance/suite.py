@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from languages import Port
 
 from tartlet import sync
 from tartlet.errors import GuestError, GuestTrapError, LimitExceededError, TartletError
 from tartlet.events import Log, Output
 from tartlet.limits import Limits
+from tartlet.runtime.program import Program
 from tartlet.testing import FakeEngine
 
 FOLDER = Path(__file__).parent
@@ -33,7 +35,7 @@ class Case:
     about: str
     """What it looks at, in a sentence."""
     engine: str = "fake"
-    """`fake`; `tiny`: constraints and matchers of the tiny model; `model`: numbers of a model."""
+    """`fake`; `plain`: a fake one that can do little; `tiny`: the tiny model; `model`: numbers of a model."""
     seed: int | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
 
@@ -65,39 +67,57 @@ def _reply(context: str) -> str:
 
 
 @contextmanager
-def fake_host(controller: Any) -> Iterator[sync.Host]:
-    """A host on a fake engine, for the cases of `fake`; checks at the end that nothing has leaked."""
+def fake_host(port: Port) -> Iterator[Suite]:
+    """A language's programs on a fake engine, for the cases of `fake`; checks at the end that nothing has leaked."""
     engine = FakeEngine(_reply, token_delay_s=0.0002, num_pages=320, context_len=2048, adapters=["polite"])
-    with sync.Host(engine=engine, programs={CONTROLLER: controller}) as host:
-        yield host
+    with sync.Host(engine=engine, programs={CONTROLLER: port.controller}) as host:
+        yield Suite(host, host.load(port.program))
     engine.check_integrity()
     assert engine.stats().contexts == 0
     engine.close()
 
 
 @contextmanager
-def tiny_host(controller: Any) -> Iterator[sync.Host]:
-    """A host with the tiny model, whose weights are random but always the same."""
-    with sync.Host("tiny", threads=1, kv_pages=256, programs={CONTROLLER: controller}) as host:
-        yield host
+def plain_host(port: Port) -> Iterator[Suite]:
+    """A language's programs on a fake engine that has no chat, no eviction and no constraints."""
+    engine = FakeEngine(features=())
+    with sync.Host(engine=engine) as host:
+        yield Suite(host, host.load(port.program))
+    engine.close()
 
 
-def run_case(host: sync.Host, program: Any, case: Case) -> list[str]:
-    """Run a case in a tenant of its own; its transcript."""
-    limits = Limits(**case.limits)
-    tenant = case.name.replace(".", "-")
-    run = host.start(program, {"case": case.name}, limits=limits, seed=case.seed, tenant=tenant)
-    told = list(run)
-    try:
-        lines = list(run.result())
-    except TartletError as error:
-        lines = _failure_lines(error)
-    lines += [
-        f"log {each.level}: {json.dumps(each.message, ensure_ascii=False)}" for each in told if isinstance(each, Log)
-    ]
-    if output := "".join(each.text for each in told if isinstance(each, Output)):
-        lines.append(f"output: {json.dumps(output, ensure_ascii=False)}")
-    return lines
+@contextmanager
+def model_host(port: Port, model: str | Path = "tiny") -> Iterator[Suite]:
+    """A language's programs on a model; the weights of the tiny one are random, but always the same."""
+    with sync.Host(model, threads=1, kv_pages=256, programs={CONTROLLER: port.controller}) as host:
+        yield Suite(host, host.load(port.program))
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The cases of one language on one host."""
+
+    host: sync.Host
+    program: Program
+
+    def run(self, case: Case) -> list[str]:
+        """Run a case in a tenant of its own; its transcript."""
+        limits = Limits(**case.limits)
+        tenant = case.name.replace(".", "-")
+        run = self.host.start(self.program, {"case": case.name}, limits=limits, seed=case.seed, tenant=tenant)
+        told = list(run)
+        try:
+            lines = list(run.result())
+        except TartletError as error:
+            lines = _failure_lines(error)
+        lines += [f"log {each.level}: {_quoted(each.message)}" for each in told if isinstance(each, Log)]
+        if output := "".join(each.text for each in told if isinstance(each, Output)):
+            lines.append(f"output: {_quoted(output)}")
+        return lines
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _failure_lines(error: TartletError) -> list[str]:
@@ -107,4 +127,8 @@ def _failure_lines(error: TartletError) -> list[str]:
     if isinstance(error, LimitExceededError):
         return [f"failed: {error.code}, {error.limit} allows {error.allowed}"]
     message = re.sub(r"number \d+", "number ...", str(error))  # what numbers handles have is the SDK's business
-    return [f"failed: {error.code}, {json.dumps(message, ensure_ascii=False)}"]
+    return [f"failed: {error.code}, {_quoted(message)}"]
+
+
+HOSTS = {"fake": fake_host, "plain": plain_host, "tiny": model_host, "model": model_host}
+"""On what the cases of each engine run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from registry import case
 from transcript import Transcript
 
-from tartlet_sdk import Model, ModelInfo, wit
+from tartlet_sdk import Constraint, Matcher, Model, ModelInfo, wit
 
 
 @case("models.model.open")
@@ -75,3 +75,17 @@ def vocabulary(t: Transcript) -> None:
         t.say("beyond the end", model.vocabulary(257, 4294967295))
         t.attempt("none", model.vocabulary, 258, 1)
         t.attempt("no tokens", model.vocabulary, 0, 0)
+
+
+@case("models.unsupported")
+async def unsupported(t: Transcript) -> None:
+    model = Model.default()
+    t.say("features", sorted(model.info.features))
+    context = model.context()
+    t.attempt("a message", context.user, "Hi")
+    t.attempt("a turn", context.cue)
+    context.fill("0123")
+    await t.wait("eviction", context.evict(0, 1))
+    await t.wait("a constraint", context.generate(regex="a"))
+    await t.wait("a matcher", Matcher.begin(Constraint.regex("a")))
+    t.say("it can generate", (await context.generate()).text)

@@ -37,6 +37,7 @@ class FakeEngine:
         context_len: The greatest length of a context, in tokens.
         model_name: The name of its only model.
         adapters: Names of adapters, which change nothing of what it replies.
+        features: What its model can do; without `chat` and so on, programs are refused that.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class FakeEngine:
         context_len: int = 4096,
         model_name: str = "fake",
         adapters: Sequence[str] = (),
+        features: Sequence[str] = ("chat", "evict", "constraints"),
     ) -> None:
         self._delay_s = token_delay_s
         self._info = ModelInfo(
@@ -59,7 +61,7 @@ class FakeEngine:
             page_size=page_size,
             num_pages=num_pages,
             eos_token_ids=(END_OF_TURN,),
-            features=("chat", "evict", "constraints"),
+            features=tuple(features),
             dtype="float32",
             backend="fake",
             adapters=tuple(adapters),

@@ -23,30 +23,22 @@ def called() -> Iterator[set[str]]:
         yield names
 
 
+RunCase = Callable[[str, suite.Case], list[str]]
+
+
 @pytest.fixture(scope="session")
-def run_case(called: set[str]) -> Iterator[Callable[[str, suite.Case], list[str]]]:
+def run_case(called: set[str]) -> Iterator[RunCase]:
     """Runs a case in a language; each has its hosts, made when they are first asked for. Skips without its tools."""
     with ExitStack() as stack:
-        built: dict[str, languages.Built | str] = {}
-        hosts: dict[tuple[str, str], object] = {}
-
-        def build(language: str) -> languages.Built:
-            if language not in built:
-                try:
-                    built[language] = languages.LANGUAGES[language]()
-                except languages.ToolsMissing as error:
-                    built[language] = str(error)
-            found = built[language]
-            if isinstance(found, str):
-                pytest.skip(found)
-            return found
+        hosts: dict[tuple[str, object], suite.Suite] = {}
 
         def run(language: str, case: suite.Case) -> list[str]:
-            program, engine = build(language), "fake" if case.engine == "fake" else "tiny"
-            if (language, engine) not in hosts:
-                make = suite.fake_host if engine == "fake" else suite.tiny_host
-                hosts[language, engine] = stack.enter_context(make(program.controller))
+            if missing := languages.missing_tools(language):
+                pytest.skip(missing)
+            make = suite.HOSTS[case.engine]
+            if (language, make) not in hosts:
+                hosts[language, make] = stack.enter_context(make(languages.LANGUAGES[language]))
             called.clear()
-            return suite.run_case(hosts[language, engine], program.program, case)
+            return hosts[language, make].run(case)
 
         yield run
