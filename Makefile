@@ -5,7 +5,7 @@
 #   make bench    all benchmarks, into benchmarks/results/
 #   make lint     formatting, lint rules, import contracts
 #   make types    mypy --strict
-#   make wheel    a wheel and a source archive in dist/; the wheel carries the Python runner, ready built
+#   make wheel    a wheel and a source archive in dist/; the wheel carries the runners, ready built
 #   make docs     rebuild the generated pages of docs/
 #   make bindings rebuild what the compiled guest SDKs have of wit/
 #   make clean    remove what the other targets made, but not .venv (`make distclean`) or the user's caches
@@ -22,6 +22,16 @@ PYTHON ?= $(shell for python in $(CANDIDATES); do \
 	$$python -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$python && break; done)
 
 export PIP_ROOT_USER_ACTION := ignore
+
+define COPY_RUNNERS
+import shutil
+from tartlet.languages.registry import LANGUAGES
+from tartlet.progress import silent
+for language in LANGUAGES:
+    if language.source_mode is not None:
+        shutil.copyfile(language.source_mode.runner_component(silent), f"build/runner/{language.name}.wasm")
+endef
+export COPY_RUNNERS
 
 .PHONY: demo test bench lint types wheel docs bindings constraints install install-dev clean distclean
 .DELETE_ON_ERROR:
@@ -46,7 +56,7 @@ types: install-dev
 
 wheel: install-dev
 	mkdir -p build/runner
-	cp "$$($(BIN)/python -c 'from tartlet.languages.python import runner_component; print(runner_component())')" build/runner/python.wasm
+	$(BIN)/python -c "$$COPY_RUNNERS"
 	$(BIN)/python -m build --no-isolation --sdist --wheel --outdir dist .
 
 docs: install-dev

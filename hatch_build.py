@@ -1,6 +1,6 @@
-"""What a wheel holds besides the two packages: the Python guest SDK, and the Python runner if it has been built.
+"""What a wheel holds besides the two packages: the guest SDKs, and the runners of languages that have been built.
 
-An editable install finds the former in the repository and builds the latter when it is first needed.
+An editable install finds the former in the repository and builds the latter when they are first needed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SDKS = {
+    "python": ("tartlet_sdk", "tartlet_runner"),
+    "rust": ("Cargo.toml", "README.md", "src", "macros"),
+    "js": ("package.json", "package-lock.json", "tsconfig.json", "README.md", "src", "runner"),
+    "c": ("README.md", "include", "src"),
+}
+"""What of the folders of guest-sdk/ a program needs to be built."""
+MADE_BY_TOOLS = {"__pycache__", "node_modules", "target"}
 
 
 class WheelContent(BuildHookInterface):
@@ -19,11 +28,13 @@ class WheelContent(BuildHookInterface):
         if version != "standard":
             return
         root = Path(self.root)
-        for package in ("tartlet_sdk", "tartlet_runner"):
-            for path in (root / "guest-sdk" / "python" / package).rglob("*"):
-                if path.is_file() and "__pycache__" not in path.parts:
-                    inside = path.relative_to(root / "guest-sdk" / "python").as_posix()
-                    build_data["force_include"][str(path)] = f"tartlet/_guest_sdk/python/{inside}"
-        runner = root / "build" / "runner" / "python.wasm"  # `make wheel` puts it there
-        if runner.exists():
-            build_data["force_include"][str(runner)] = "tartlet/_runner/python.wasm"
+        included = build_data["force_include"]
+        for sdk, parts in SDKS.items():
+            for part in parts:
+                top = root / "guest-sdk" / sdk / part
+                for path in [top, *top.rglob("*")]:
+                    inside = path.relative_to(root / "guest-sdk")
+                    if path.is_file() and not MADE_BY_TOOLS & set(inside.parts):
+                        included[str(path)] = f"tartlet/_guest_sdk/{inside.as_posix()}"
+        for runner in (root / "build" / "runner").glob("*.wasm"):  # `make wheel` puts them there
+            included[str(runner)] = f"tartlet/_runner/{runner.name}"

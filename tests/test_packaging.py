@@ -16,7 +16,8 @@ import pytest
 import tartlet
 
 ROOT = Path(__file__).parent.parent
-GUEST = ROOT / "guest-sdk" / "python"
+SDK_FILES = {"python": ["tartlet_*/**/*.py"]}
+"""What a program of each language needs to be built."""
 WIT_FILES = {path.name for path in (ROOT / "wit").glob("*.wit")}
 
 
@@ -42,11 +43,15 @@ def test_the_wheel_has_both_packages_and_the_contract(archives: Path) -> None:
         assert f"{package}/py.typed" in names
     kernels = (ROOT / "engine" / "tartlet_engine" / "kernels").glob("*.[ch]")
     assert {f"tartlet_engine/kernels/{path.name}" for path in kernels} <= names
-    guest_files = {path.relative_to(GUEST).as_posix() for path in GUEST.glob("tartlet_*/**/*.py")}
-    assert {f"tartlet/_guest_sdk/python/{name}" for name in guest_files} <= names
+    for sdk, patterns in SDK_FILES.items():
+        files = [path for pattern in patterns for path in (ROOT / "guest-sdk" / sdk).glob(pattern)]
+        assert files
+        assert {f"tartlet/_guest_sdk/{path.relative_to(ROOT / 'guest-sdk').as_posix()}" for path in files} <= names
     assert {f"tartlet/wit/{name}" for name in WIT_FILES} <= names
-    assert not [name for name in names if "__pycache__" in name]
-    assert "tartlet/templates/python/README.md.template" in names
+    assert not [name for name in names if {"__pycache__", "node_modules", "target"} & set(name.split("/"))]
+    templates = ROOT / "host" / "tartlet" / "templates"
+    files = {path.relative_to(templates).as_posix() for path in templates.rglob("*.template")}
+    assert {f"tartlet/templates/{name}" for name in files} <= names
     assert {name.split("/")[0] for name in names} == {
         "tartlet",
         "tartlet_engine",
