@@ -79,7 +79,7 @@ def needs_of(route: BaseRoute) -> Needs | None:
 
 
 async def caller_of(connection: HTTPConnection) -> Caller:
-    """Who asks. Only routes that need a scope have one. (Were it no coroutine, FastAPI would call it in a thread.)"""
+    """Who asks. Only routes that need a scope have one. Were it no coroutine, FastAPI would call it in a thread."""
     caller: Caller = connection.state.caller
     return caller
 

@@ -70,7 +70,7 @@ def _compile_client(settings: Settings) -> CompileClient:
 
 
 async def services_of(connection: HTTPConnection) -> Services:
-    """The services of the application that a request came to. (Were it no coroutine, FastAPI would use a thread.)"""
+    """The services of the application that a request came to. Were it no coroutine, FastAPI would use a thread."""
     services: Services = connection.app.state.services
     return services
 
