@@ -20,7 +20,9 @@ from tartlet import compose
 ROUNDS = 3
 STARTS = 50
 TOKENS = 64
-CROWD, CROWD_TOKENS = 200, 16
+CROWD = 200
+CROWD_TOKENS = (16, 64)
+"""Of each run: a short answer, where what a run costs by itself shows, and one of the usual length."""
 IDLE = 1000
 PROMPT = "The sea was calm that morning, and"
 
@@ -42,8 +44,10 @@ def measure(settings: Settings) -> Iterator[Row]:
             yield row(
                 rounds, f"{way}, ratio", "ratio", at_most(1.05), label=f"{TOKENS} tokens ({way}), server / embedded"
             )
-        yield row(rounds, "crowd, engine", "tokens/s", label=f"{CROWD} at once, the engine alone")
-        yield row(rounds, "crowd, ratio", "ratio", at_least(0.95), label=f"{CROWD} runs at once, server / engine")
+        for tokens in CROWD_TOKENS:
+            label = f"{CROWD} at once, {tokens} tokens each"
+            yield row(rounds, f"crowd {tokens}, engine", "tokens/s", label=f"{label}, the engine alone")
+            yield row(rounds, f"crowd {tokens}, ratio", "ratio", at_least(0.95), label=f"{label}, server / engine")
         yield row(comparison.idle(), "memory", "KiB/run", label=f"{IDLE} connected runs that wait: memory")
         comparison.close()
     engine.close()
@@ -59,6 +63,7 @@ class _Comparison:
         self._server = server
         self._program = host.load("service.py")
         self._client = server.client()
+        self._line = serving.Line(server)
         self._inferlet = host.call(serving.upload(self._client, INFERLETS / "service.py"))
         self._tokens = settings.scaled(TOKENS, 4)
         self._crowd = settings.scaled(CROWD, 4)
@@ -66,6 +71,7 @@ class _Comparison:
     def close(self) -> None:
         """Close the connections."""
         self._host.call(self._client.aclose())
+        self._host.call(self._line.close())
 
     def rounds(self) -> Rounds:
         """Measure everything but memory."""
@@ -78,19 +84,24 @@ class _Comparison:
         served = self._seconds(self._served_line, starts) / starts
         figures |= {"start": embedded * 1000, "start, more": (served - embedded) * 1000}
         embedded = self._seconds(lambda: self._embedded("nothing"), starts) / starts
-        served = self._seconds(lambda: self._served("nothing"), starts) / starts
+        served = self._seconds(self._served_nothing, starts) / starts
         figures |= {"whole run": embedded * 1000, "whole run, more": (served - embedded) * 1000}
         for way in ("whole", "stream"):
             embedded = self._seconds(lambda way=way: self._embedded(way), 2)  # type: ignore[misc]
             served = self._seconds(lambda way=way: self._served(way), 2)  # type: ignore[misc]
             figures |= {way: embedded * 500 / self._tokens, f"{way}, ratio": served / embedded}
-        alone = self._engine_alone()
+        for tokens in CROWD_TOKENS:
+            alone = self._engine_alone(tokens)
+            figures |= {f"crowd {tokens}, engine": alone, f"crowd {tokens}, ratio": self._crowd_rate(tokens) / alone}
+        return figures
+
+    def _crowd_rate(self, tokens: int) -> float:
+        """Tokens a second of many runs at once."""
         began = time.monotonic()
-        asked = {"way": "whole", "tokens": CROWD_TOKENS}
+        asked = {"way": "whole", "tokens": tokens}
         work = [serving.run(self._client, self._inferlet, asked) for _ in range(self._crowd)]
-        assert self._host.call(serving.at_once(work)) == [CROWD_TOKENS] * self._crowd
-        rate = self._crowd * CROWD_TOKENS / (time.monotonic() - began)
-        return {**figures, "crowd, engine": alone, "crowd, ratio": rate / alone}
+        assert self._host.call(serving.at_once(work)) == [tokens] * self._crowd
+        return self._crowd * tokens / (time.monotonic() - began)
 
     def _seconds(self, work: Callable[[], Coroutine[Any, Any, float | None]], times: int) -> float:
         """How long something takes, so many times one after the other; or what it says that it has taken."""
@@ -122,11 +133,13 @@ class _Comparison:
 
     async def _served_line(self) -> float:
         """The same over HTTP."""
-        began, seconds = time.monotonic(), 0.0
-        async for line in serving.follow(self._client, self._inferlet, {"way": "hello"}):
-            if "here" in line and not seconds:
-                seconds = time.monotonic() - began
-        return seconds
+        body = {"input": {"way": "hello"}, "stream": True}
+        return await self._line.post(f"/v1/inferlets/{self._inferlet}/runs", body, b"here")
+
+    async def _served_nothing(self) -> float:
+        """Seconds of a run that does nothing."""
+        body = {"input": {"way": "nothing"}, "wait": True}
+        return await self._line.post(f"/v1/inferlets/{self._inferlet}/runs", body)
 
     async def _served(self, way: str) -> None:
         asked = {"way": way, "tokens": self._tokens}
@@ -136,11 +149,11 @@ class _Comparison:
         else:
             await serving.run(self._client, self._inferlet, asked)
 
-    def _engine_alone(self) -> float:
+    def _engine_alone(self, tokens: int) -> float:
         """Tokens a second of as many generations, submitted to an engine directly."""
         token_ids = self._engine.encode(PROMPT)
-        timeline = self._engine.generate([token_ids] * self._crowd, CROWD_TOKENS)
-        return self._crowd * CROWD_TOKENS / timeline.seconds
+        timeline = self._engine.generate([token_ids] * self._crowd, tokens)
+        return self._crowd * tokens / timeline.seconds
 
     def idle(self) -> Rounds:
         """Memory of all processes with many runs that wait, each with a client that follows it."""

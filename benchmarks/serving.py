@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import psutil
@@ -60,6 +61,50 @@ def serving(model: str, *flags: str) -> Iterator[Server]:
                 process.wait()
                 assert process.stdout is not None
                 process.stdout.close()
+
+
+class Line:
+    """One kept connection, for what takes a millisecond: a general client would need more than the server does."""
+
+    def __init__(self, server: Server) -> None:
+        self._address = urlsplit(server.url)
+        self._key = server.key
+        self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def post(self, path: str, body: Any, until: bytes | None = None) -> float:
+        """Seconds from a request to its whole answer; or until some bytes of a body that comes in pieces are there.
+
+        Raises RuntimeError if it is refused.
+        """
+        if self._ends is None:
+            self._ends = await asyncio.open_connection(self._address.hostname, self._address.port)
+        reader, writer = self._ends
+        data = json.dumps(body).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: tartlet\r\nAuthorization: Bearer {self._key}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        began = time.monotonic()
+        writer.write(head.encode() + data)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        if b" 200 " not in answer.splitlines()[0]:
+            raise RuntimeError(f"refused: {answer!r}")
+        length = re.search(rb"(?i)content-length: (\d+)", answer)
+        if length is not None:
+            await reader.readexactly(int(length[1]))
+            return time.monotonic() - began
+        seconds: float | None = None
+        while size := int(await reader.readline(), 16):
+            piece = await reader.readexactly(size + 2)
+            if seconds is None and (until is None or until in piece):
+                seconds = time.monotonic() - began
+        await reader.readexactly(2)
+        assert seconds is not None
+        return seconds
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self._ends is not None:
+            self._ends[1].close()
+            await self._ends[1].wait_closed()
 
 
 async def upload(client: httpx2.AsyncClient, path: Path) -> str:
