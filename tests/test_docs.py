@@ -6,7 +6,8 @@ The first line of a fenced block says how, after the language:
     python run          a program that must succeed
     python run model    the same, but it needs the real model
     python inferlet     a program that runs next to the tiny model
-    python file=NAME    written to NAME, for the blocks that follow
+    ... file=NAME       written to NAME, for the blocks that follow; of any language
+    ... needs=LANGUAGE  left out where the tools that build programs in it are not installed: rust, javascript or c
     ... shown           not executed
 
 The blocks of one file run in order, in one folder. TARTLET_MODEL makes the tiny model the default there.
@@ -28,6 +29,7 @@ from typer.testing import CliRunner
 
 import tartlet
 from tartlet.cli import app
+from tartlet.languages.registry import language_named
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -67,8 +69,9 @@ def test_every_snippet_says_how_it_is_run(snippet: Snippet) -> None:
     allowed = {
         "console": {"run", "model", "shown"},
         "python": {"run", "inferlet", "model", "shown"},
+        **{language: {"shown"} for language in ("c", "javascript", "rust", "toml", "typescript")},
     }
-    marks = {mark for mark in snippet.marks if not mark.startswith("file=")}
+    marks = {mark for mark in snippet.marks if not mark.startswith(("file=", "needs="))}
 
     assert snippet.language in (*allowed, "text", "json", "wit")
     if snippet.language in allowed:
@@ -99,9 +102,13 @@ def run_command(line: str, folder: Path) -> None:
 
 
 def run_snippet(snippet: Snippet, folder: Path, host: tartlet.sync.Host) -> None:
-    file_name = next((mark.removeprefix("file=") for mark in snippet.marks if mark.startswith("file=")), None)
-    if file_name is not None:
-        (folder / file_name).write_text(snippet.text, encoding="utf-8")
+    values = dict(mark.split("=", 1) for mark in snippet.marks if "=" in mark)
+    if "needs" in values and not are_tools_here(values["needs"]):
+        return
+    if "file" in values:
+        path = folder / values["file"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(snippet.text, encoding="utf-8")
     elif "shown" in snippet.marks:
         pass
     elif snippet.language == "console":
@@ -112,6 +119,11 @@ def run_snippet(snippet: Snippet, folder: Path, host: tartlet.sync.Host) -> None
         host.run(snippet.text)
     elif "run" in snippet.marks:
         exec(compile(snippet.text, str(snippet), "exec"), {"__name__": "__main__"})
+
+
+def are_tools_here(language: str) -> bool:
+    """Whether programs in a language can be built on this machine."""
+    return all(tool.version is not None for tool in language_named(language).tools())
 
 
 @pytest.fixture(scope="module")
