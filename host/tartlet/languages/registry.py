@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tartlet.errors import BuildError
-from tartlet.languages.language import Language
+from tartlet.languages.language import Language, SourceMode
 from tartlet.languages.python import PYTHON
 
 LANGUAGES: Sequence[Language] = (PYTHON,)
@@ -19,6 +19,14 @@ def language_named(name: str) -> Language:
             return language
     known = ", ".join(language.name for language in LANGUAGES)
     raise BuildError(f"{name[:100]!r} is no language of programs", hint=f"There are {known}.")
+
+
+def source_mode(name: str) -> SourceMode:
+    """How programs of the language of that name run from source. Raises BuildError if they do not."""
+    language = language_named(name)
+    if language.source_mode is None:
+        raise BuildError(f"a program in {language.title} does not run from source", hint="Build it: tartlet build")
+    return language.source_mode
 
 
 def language_of(path: Path) -> Language:

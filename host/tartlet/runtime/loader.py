@@ -12,24 +12,22 @@ from weakref import WeakValueDictionary
 from tartlet import paths
 from tartlet.component_limits import EMBEDDED, refusal
 from tartlet.contract import contract
-from tartlet.errors import BuildError, ConfigError, InvalidComponentError, ProgramError, TartletError
+from tartlet.errors import ConfigError, InvalidComponentError, ProgramError
 from tartlet.languages.built import built_component
 from tartlet.languages.language import ProgramSource, SourceMode
 from tartlet.languages.python import PYTHON
-from tartlet.languages.registry import is_source, language_named, language_of
+from tartlet.languages.registry import is_source, language_of, source_mode
 from tartlet.progress import Progress
 from tartlet.runtime.code_cache import CodeCache
+from tartlet.runtime.compiled_program import CompiledProgram, code_missing
+from tartlet.runtime.compiled_program import read_source as read_compiled_source
 from tartlet.runtime.program import Program
+from tartlet.runtime.source_compilation import COMPILE_LIMITS, CompileJob
 from tartlet.runtime.supervisor import Supervisor
 from tartlet.wasm.compiler import Compiler
 from tartlet.wasm.component_counts import count_component
-from tartlet.wasm.fiber import FiberLimits
 from tartlet.wasm.host_function import Interfaces
 from tartlet.wasm.linker import LinkedComponent
-
-_COMPILE_LIMITS = FiberLimits(memory_bytes=1 << 30, cpu_ns=60_000_000_000, host_calls=1_000_000)
-"""Source that is only compiled can do nothing but be big."""
-
 
 _GIVE = "Give a program's folder or file, a .wasm component, or Python source text of several lines."
 
@@ -85,8 +83,10 @@ class Loader:
         self._runners: dict[str, _Runner] = {}  # by language
         self._runner_lock = threading.Lock()
 
-    def load(self, source: str | Path | bytes | ProgramSource, name: str | None) -> Program:
+    def load(self, source: str | Path | bytes | ProgramSource | CompiledProgram, name: str | None) -> Program:
         """The program in `source`; see `Host.load`."""
+        if isinstance(source, CompiledProgram):
+            return self._load_compiled(source, name or "program")
         if isinstance(source, ProgramSource):
             return self._load_source(source, name or source.main)
         if isinstance(source, bytes | bytearray):
@@ -117,8 +117,28 @@ class Loader:
         as_inferlet, as_controller = (linked, None) if world == "inferlet" else (None, linked)
         return Program(name, digest, "component", as_inferlet, as_controller)
 
+    def _load_compiled(self, compiled: CompiledProgram, name: str) -> Program:
+        """Load what another process has compiled. Raises ProgramError, code `code_missing`, if it is not there."""
+        if compiled.kind == "source":
+            source = read_compiled_source(compiled.path)
+            runner = self._get_runner(source.language, source_mode(source.language))
+            controller = runner.controller if source.is_controller else None
+            return Program(name, compiled.digest, "source", runner.linked, controller, source.main, source.files_json)
+        key = str(compiled.path)  # not the digest: who else has the same shares nothing
+        linked = self._linked.get(key)
+        if linked is None:
+            component = self._compiler.load(compiled.path)
+            if component is None:
+                raise code_missing()
+            world = "controller" if compiled.is_controller else "inferlet"
+            contract().check_types(self._compiler.wasm_engine, component, world)
+            of_kind = self._interfaces.of_controllers if compiled.is_controller else self._interfaces.of_inferlets
+            linked = self._linked[key] = LinkedComponent(self._compiler.wasm_engine, component, of_kind)
+        as_inferlet, as_controller = (None, linked) if compiled.is_controller else (linked, None)
+        return Program(name, compiled.digest, "component", as_inferlet, as_controller)
+
     def _load_source(self, source: ProgramSource, name: str) -> Program:
-        mode = _source_mode(source)
+        mode = source_mode(source.language)
         runner = self._get_runner(source.language, mode)
         files_json = json.dumps(dict(sorted(source.files.items())))
         digest = hashlib.sha256(f"{runner.digest} {source.main} {files_json}".encode()).hexdigest()
@@ -131,14 +151,8 @@ class Loader:
 
     def _compile_source(self, runner: LinkedComponent, main: str, files_json: str) -> str:
         """The files with their code. Raises BuildError with the syntax error."""
-        job = _CompileJob(f'{{"main":{json.dumps(main)},"files":{files_json},"input":null}}')
-        result = self._supervisor.call_export(runner, "compile", (), state=job, limits=_COMPILE_LIMITS).result()
-        if isinstance(result, TartletError):
-            raise BuildError(f"the source cannot be compiled: {result.message}", hint=result.hint) from result
-        is_ok, text = result
-        if not is_ok:
-            raise BuildError(text.strip())
-        return str(text)
+        job = CompileJob(main, files_json)
+        return job.code(self._supervisor.call_export(runner, "compile", (), state=job, limits=COMPILE_LIMITS).result())
 
     def _get_runner(self, language: str, mode: SourceMode) -> _Runner:
         with self._runner_lock:
@@ -153,14 +167,6 @@ class Loader:
                 self._runners[language] = runner
                 self._supervisor.keep_spares(linked, self._num_spares)
             return runner
-
-
-def _source_mode(source: ProgramSource) -> SourceMode:
-    """How source runs. Raises ConfigError if its language has no runner."""
-    language = language_named(source.language)
-    if language.source_mode is None:
-        raise ConfigError(f"a program in {language.title} does not run from source", hint="Build it: tartlet build")
-    return language.source_mode
 
 
 def _existing_path(source: str | Path) -> Path:
@@ -189,20 +195,3 @@ def _read_component(path: Path) -> bytes:
     if not component.startswith(b"\0asm"):
         raise InvalidComponentError(f"{path} is neither source nor a WebAssembly component", code="not_a_component")
     return component
-
-
-class _CompileJob:
-    """The state of a fiber that calls the runner's `compile`."""
-
-    def __init__(self, program: str) -> None:
-        self._program = program
-
-    def take_program(self) -> str:
-        """Give the program that the runner asks for."""
-        return self._program
-
-    def print(self, text: str) -> None:
-        """Ignore what is printed, such as a SyntaxWarning: it comes again in every run."""
-
-    def log(self, log: object) -> None:
-        """Ignore it, as `print` does."""

@@ -9,12 +9,13 @@ from typing import TypeAlias
 
 from tartlet.errors import ProgramError
 from tartlet.languages.language import ProgramSource
+from tartlet.runtime.compiled_program import CompiledProgram
 from tartlet.runtime.program import Program
 from tartlet.versions import version_key
 
-Loadable: TypeAlias = str | Path | bytes | ProgramSource
+Loadable: TypeAlias = str | Path | bytes | ProgramSource | CompiledProgram
 """A path to a folder, a source file or a component; the bytes of a component; Python source as text (it has a newline);
-or source of several files."""
+source of several files; or what another process has compiled."""
 Source: TypeAlias = Loadable | Program
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,9 +18,9 @@ from tartlet.languages.language import ProgramSource
 from tartlet.languages.python import PYTHON
 from tartlet.limits import Limits
 from tartlet.run import Run
+from tartlet.runtime.compiled_program import CompiledProgram
 from tartlet.runtime.program import Program
-from tartlet.server.program_facts import component_facts, source_facts
-from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest, SourceFile
+from tartlet.server.requests import ProgramRef, RunRequest, SourceFile
 from tartlet.server.worker.messages import MAX_RESULT_BYTES
 from tartlet_engine.api import EngineStats, ModelInfo
 
@@ -27,7 +28,7 @@ MOST_PROGRAMS = 256
 """That are kept loaded; others are loaded again, which is quick: their native code is on disk."""
 
 _Key: TypeAlias = tuple[str, str, str]
-"""A program's digest, kind and name. Programs know their names, which are their tenants' own; the rest is shared."""
+"""A program's tenant, its file, and its name, which it knows."""
 
 
 class HostRun:
@@ -87,14 +88,6 @@ class HostSandboxes:
         """Of the host."""
         return self._host.stats().runs.live
 
-    async def describe(self, program: ProgramRef) -> ProgramFacts:
-        """See `Sandboxes`."""
-        loaded = await self._load(program)
-        if program.kind == "source":
-            return source_facts(await asyncio.to_thread(_read_source, program.path))
-        component = await asyncio.to_thread(_read_file, program.path)
-        return component_facts(component, is_controller=loaded.controller is not None)
-
     async def start(self, request: RunRequest) -> HostRun:
         """See `Sandboxes`."""
         program = await self._load(request.program)
@@ -130,17 +123,27 @@ class HostSandboxes:
 
     async def _load(self, ref: ProgramRef) -> Program:
         """Load a program, once for all who ask meanwhile. Raises what `Host.load` raises."""
-        key = (ref.digest, ref.kind, ref.name)
+        key = (ref.tenant, ref.path, ref.name)
         loading = self._programs.pop(key, None)
         if loading is None or (loading.done() and (loading.cancelled() or loading.exception() is not None)):
             loading = asyncio.create_task(self._load_anew(ref))
             loading.add_done_callback(_note_failure)
         self._programs[key] = loading
         while len(self._programs) > MOST_PROGRAMS:
-            del self._programs[next(iter(self._programs))]
+            self._forget_one()
         return await asyncio.shield(loading)
 
+    def _forget_one(self) -> None:
+        """Forget what was used longest ago, of the tenant that has the most: nobody can drive out others' programs."""
+        ((tenant, _),) = Counter(tenant for tenant, _, _ in self._programs).most_common(1)
+        del self._programs[next(key for key in self._programs if key[0] == tenant)]
+
     async def _load_anew(self, ref: ProgramRef) -> Program:
+        if ref.is_compiled:
+            compiled = CompiledProgram(Path(ref.path), ref.digest, ref.kind, ref.is_controller)
+            return await self._host.load(compiled, name=ref.name)
+        if ref.tenant:
+            raise ProgramError("what a tenant has uploaded is not compiled here", code="internal")
         read = _read_source if ref.kind == "source" else _read_file
         return await self._host.load(await asyncio.to_thread(read, ref.path), name=ref.name)
 

@@ -10,6 +10,8 @@ from tartlet.languages.language import ProgramSource
 from tartlet.server.requests import Parameter, ProgramFacts
 from tartlet.wasm.component_reader import read_externs
 
+_MARKS = ("inferlet", "Controller")
+
 
 def component_facts(component: bytes, *, is_controller: bool) -> ProgramFacts:
     """The facts of a component that has been checked, and is an inferlet or a controller."""
@@ -21,9 +23,19 @@ def component_facts(component: bytes, *, is_controller: bool) -> ProgramFacts:
 def source_facts(source: ProgramSource) -> ProgramFacts:
     """The facts of Python source that compiles: its parameters are those of the function marked with `@inferlet`.
 
-    Raises ProgramError for source that Python's own parser gives up on.
+    Parses it, which takes memory and time for source that means harm: call it where that hurts nobody.
+
+    Raises ProgramError for source that has nothing to run, or that Python's own parser gives up on.
     """
     module = _parsed(source)
+    if module is None:
+        return ProgramFacts(is_inferlet=True, is_controller=False)
+    if not _has_entry(source, module):
+        raise ProgramError(
+            f"{source.main}.py has no function that is marked with @inferlet, and no Controller",
+            hint="Write `from tartlet_sdk import inferlet`, and @inferlet above the function to run.",
+            code="no_inferlet",
+        )
     function = _inferlet_of(module)
     return ProgramFacts(
         is_inferlet=python.has_inferlet(source),
@@ -33,12 +45,29 @@ def source_facts(source: ProgramSource) -> ProgramFacts:
     )
 
 
-def _parsed(source: ProgramSource) -> ast.Module:
+def _parsed(source: ProgramSource) -> ast.Module | None:
+    """The main module; None: its syntax is of a newer Python than this one, as the runner's is."""
     try:
         return ast.parse(source.files[f"{source.main}.py"])
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except SyntaxError:
+        return None
+    except (ValueError, RecursionError, MemoryError) as error:
         message = f"the main module cannot be parsed ({type(error).__name__})"
         raise ProgramError(message, hint="It may be nested too deeply.", code="invalid_source") from None
+
+
+def _has_entry(source: ProgramSource, module: ast.Module) -> bool:
+    """Whether the main module uses what marks something to run, or another file might, which it could import."""
+    names = set(_MARKS)
+    for node in ast.walk(module):
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            names |= {alias.asname for alias in node.names if alias.asname and alias.name in _MARKS}
+    for node in ast.walk(module):
+        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+        if name in names:
+            return True
+    others = [text for name, text in source.files.items() if name != f"{source.main}.py"]
+    return any(mark in text for mark in _MARKS for text in others)
 
 
 def _text(node: ast.expr) -> str:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
+ProgramKind: TypeAlias = Literal["component", "source"]
+
 
 class ProgramRef(msgspec.Struct, frozen=True):
-    """A program that somebody has uploaded, and where it lies. Whoever runs it must be able to read that file."""
+    """A program, and where it lies. Whoever runs it must be able to read that file."""
 
     digest: str
-    """SHA-256 of the file, in hexadecimal. It names the program everywhere."""
+    """SHA-256 of what was uploaded, in hexadecimal. It names the program everywhere."""
     path: str
-    """The file: a component, or a `SourceFile` as JSON."""
-    kind: Literal["component", "source"]
+    """The file: a component, or a `SourceFile` as JSON; once it is compiled, what a compile child has made of it."""
+    kind: ProgramKind
     name: str
     """What it is called in logs and errors."""
+    tenant: str = ""
+    """Whose it is. Empty: the server's own, which is run as it is."""
+    is_controller: bool = False
+    """Of a component that is compiled: which of the two kinds it is."""
+    is_compiled: bool = False
+    """Programs of tenants must be."""
 
 
 class SourceFile(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tartlet.events import RunEvent
-from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest
+from tartlet.server.requests import RunRequest
 from tartlet_engine.api import EngineStats, ModelInfo
 
 
@@ -61,13 +61,6 @@ class Sandboxes(Protocol):
     @property
     def num_live_runs(self) -> int:
         """Runs that have not ended."""
-        ...
-
-    async def describe(self, program: ProgramRef) -> ProgramFacts:
-        """Load a program, which makes it ready for runs, and tell what it is.
-
-        Raises: what `tartlet.Host.load` raises; `UnavailableError` if there is nobody to do it.
-        """
         ...
 
     async def start(self, request: RunRequest) -> RunHandle:

@@ -64,7 +64,10 @@ class Settings(BaseSettings):
     compile_cpu_s: int = Field(
         30, ge=1, le=3600, description="CPU time that compiling one may take; in all, 4 times that."
     )
-    compile_memory_bytes: int = Field(1 << 30, ge=256 * MIB, description="Address space that compiling one may take.")
+    compile_memory_bytes: int = Field(1 << 30, ge=256 * MIB, description="Memory that compiling one may take.")
+    code_bytes: int = Field(
+        4 << 30, ge=64 * MIB, description="Compiled programs that are kept on disk, of all tenants together."
+    )
     max_connections: int = Field(2000, ge=1, description="Connections at once; more are answered with 503.")
     keep_alive_s: Seconds = Field(30, description="How long an idle connection is kept open.")
     ping_s: float = Field(15, ge=0.1, le=3600, description="After which silence a stream says that it is alive.")

@@ -74,6 +74,14 @@ class Compiler:
             _in_use[component] = path
             return component
 
+    def load(self, path: Path) -> Component | None:
+        """Load native code that was compiled before; None if it is not there, not ours, not whole, or another's."""
+        with _lock:
+            component = self._load(path)
+            if component is not None:
+                _in_use[component] = path
+            return component
+
     def cache_path(self, data: bytes) -> Path:
         """Tell where the native code of a component is kept."""
         digest = hashlib.sha256(data).hexdigest()

@@ -10,8 +10,11 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from tartlet.component_limits import ComponentLimits
 from tartlet.errors import GuestError, LimitExceededError, ProgramError, RunCancelledError, TartletError
 from tartlet.events import Output, RunUsage
+from tartlet.server.compile.child import answer
+from tartlet.server.compile.messages import CompileJob, CompileLimits
 from tartlet.server.front.in_process import open_in_process
 from tartlet.server.front.processes.opening import open_processes
 from tartlet.server.requests import Control, ProgramRef, RunRequest
@@ -62,36 +65,71 @@ async def test_a_run_is_told_as_it_goes(sandboxes: Sandboxes, store_source: Any)
     assert json.loads(await run.result_json()) == {"to": "Ada"}
 
 
-async def test_what_a_program_is(sandboxes: Sandboxes, store_source: Any, store_component: Any, component: Any) -> None:
-    """Source by its text, a component by what it imports."""
-    facts = await sandboxes.describe(store_source(HELLO))
-    assert [parameter.name for parameter in facts.parameters or ()] == ["name"]
-
-    facts = await sandboxes.describe(store_component(component("", uses=("events",))))
-    assert facts.imports == ("tartlet:inferlet/events@0.1.0",)
-    assert (facts.is_inferlet, facts.is_controller) == (True, False)
-
-
 async def test_a_program_that_cannot_be_loaded_can_be_replaced(sandboxes: Sandboxes, store_source: Any) -> None:
     """A failure is not remembered."""
     ref = store_source(HELLO)
-    missing = ProgramRef(ref.digest, ref.path + "-not", ref.kind, ref.name)
+    moved = Path(ref.path).rename(ref.path + "-moved")
     with pytest.raises(ProgramError, match="cannot be read"):
-        await sandboxes.describe(missing)
+        await (await sandboxes.start(_request(ref))).result_json()
+    moved.rename(ref.path)
 
-    assert (await sandboxes.describe(ref)).is_inferlet
+    assert json.loads(await (await sandboxes.start(_request(ref, run_id="run_2"))).result_json()) == {"to": "you"}
 
 
 @pytest.mark.parametrize("kind", ["component", "source"])
 async def test_nobody_hears_where_programs_lie(sandboxes: Sandboxes, tmp_path: Path, kind: Any) -> None:
     """Not when the file is missing, nor when it is something else: clients read these errors."""
     for number, content in enumerate((None, b"neither")):
-        path = tmp_path / str(number)
-        if content is not None:
-            path.write_bytes(content)
-        with pytest.raises(TartletError) as error:
-            await sandboxes.describe(ProgramRef(str(number) * 64, str(path), kind, "mine"))
-        assert str(tmp_path) not in f"{error.value.message} {error.value.hint}"
+        for is_compiled in (False, True):
+            path = tmp_path / f"{number}{is_compiled}"
+            if content is not None:
+                path.write_bytes(content)
+            ref = ProgramRef(str(number) * 64, str(path), kind, "mine", is_compiled=is_compiled)
+            with pytest.raises(TartletError) as error:
+                await (await sandboxes.start(_request(ref))).result_json()
+            assert str(tmp_path) not in f"{error.value.message} {error.value.hint}"
+            assert not is_compiled or error.value.code == "code_missing"
+
+
+async def test_what_tenants_upload_is_not_compiled_here(sandboxes: Sandboxes, store_source: Any) -> None:
+    """Whoever asks for it: only what a compile child has made is loaded."""
+    ref = msgspec.structs.replace(store_source(HELLO), tenant="acme")
+    with pytest.raises(ProgramError, match="not compiled here"):
+        await (await sandboxes.start(_request(ref))).result_json()
+
+
+async def test_what_a_child_has_made_is_run(
+    sandboxes: Sandboxes, store_source: Any, store_component: Any, component: Any, tmp_path: Path
+) -> None:
+    """Source with its code, and native code, of which nothing else is read."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    results = []
+    for number, ref in enumerate((store_source(HELLO), store_component(component("", data="[1]")))):
+        job = _job(ref, folder)
+        compiled = await asyncio.to_thread(answer, job)
+        assert compiled.compiled is not None
+        Path(ref.path).unlink()
+        made = msgspec.structs.replace(ref, path=compiled.compiled.code_path, tenant="acme", is_compiled=True)
+        run = await sandboxes.start(_request(made, run_id=f"run_{number}"))
+        results.append(json.loads(await run.result_json()))
+
+    assert results == [{"to": "you"}, [1]]
+
+
+async def test_a_flipped_bit_of_what_a_child_has_made(sandboxes: Sandboxes, store_source: Any, tmp_path: Path) -> None:
+    """It is noticed, and not run."""
+    ref = store_source(HELLO)
+    job = _job(ref, tmp_path)
+    compiled = (await asyncio.to_thread(answer, job)).compiled
+    assert compiled is not None
+    path = Path(compiled.code_path)
+    code = bytearray(path.read_bytes())
+    code[len(code) // 2] ^= 1
+    path.write_bytes(code)
+    made = msgspec.structs.replace(ref, path=str(path), tenant="acme", is_compiled=True)
+    with pytest.raises(ProgramError, match="not there any more"):
+        await (await sandboxes.start(_request(made))).result_json()
 
 
 async def test_limits_cancel_and_failures_are_the_run_s(sandboxes: Sandboxes, store_source: Any) -> None:
@@ -197,6 +235,12 @@ async def test_what_two_tenants_call_the_same(sandboxes: Sandboxes, store_source
 
     results = [json.loads(await run.result_json()) for run in runs]
     assert results == ["acme/secret-acme", "evil/secret-evil", "acme/secret-acme", "evil/secret-evil"]
+
+
+def _job(ref: ProgramRef, folder: Path) -> CompileJob:
+    return CompileJob(
+        path=ref.path, kind=ref.kind, folder=str(folder), component=ComponentLimits(), limits=CompileLimits(), parent=0
+    )
 
 
 async def _events(run: RunHandle) -> list[Any]:

@@ -65,3 +65,35 @@ def test_a_module_that_the_parser_gives_up_on() -> None:
     with pytest.raises(ProgramError, match="cannot be parsed") as error:
         source_facts(ProgramSource("python", "main", {"main.py": "x = " + "- " * 30_000 + "1\n"}))
     assert error.value.code == "invalid_source"
+
+
+def test_syntax_that_only_the_runner_knows() -> None:
+    """It is newer than this Python: the program is taken for an inferlet, of which no more is known."""
+    facts = source_facts(ProgramSource("python", "main", {"main.py": "newer syntax\n"}))
+
+    assert facts == ProgramFacts(is_inferlet=True, is_controller=False)
+
+
+@pytest.mark.parametrize(
+    ("files", "has_entry"),
+    [
+        ({"main.py": "def main(): pass\n"}, False),
+        ({"main.py": "from tartlet_sdk import inferlet\ndef main(): pass\n"}, False),
+        ({"main.py": "# @inferlet\nx = 'Controller'\n"}, False),
+        ({"main.py": "import other\n", "other.py": "x = 1\n"}, False),
+        ({"main.py": "import tartlet_sdk as t\nif True:\n    @t.inferlet()\n    def main(): pass\n"}, True),
+        ({"main.py": "from tartlet_sdk import inferlet as mark\n@mark\ndef main(): pass\n"}, True),
+        ({"main.py": "from tartlet_sdk import *\ndef f(): pass\nmain = inferlet(f)\n"}, True),
+        ({"main.py": "from tartlet_sdk import Controller as Base\nclass C(Base): pass\n"}, True),
+        ({"main.py": "from other import main\n", "other.py": "@inferlet\ndef main(): pass\n"}, True),
+    ],
+)
+def test_source_with_nothing_to_run(files: dict[str, str], has_entry: bool) -> None:
+    """It is refused, if that can be told: however something is marked, or if another file may have it, it is not."""
+    source = ProgramSource("python", "main", files)
+    if has_entry:
+        assert source_facts(source).is_inferlet
+        return
+    with pytest.raises(ProgramError, match="no function that is marked with @inferlet") as error:
+        source_facts(source)
+    assert error.value.code == "no_inferlet"

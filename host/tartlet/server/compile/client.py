@@ -12,6 +12,7 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -28,6 +29,7 @@ from tartlet.server.compile.messages import (
 )
 from tartlet.server.compile.turns import Turns
 from tartlet.server.failures import to_error
+from tartlet.server.requests import ProgramKind
 
 _MODULE = "tartlet.server.compile"
 _ENVIRONMENT = ("HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TARTLET_HOME", "TMPDIR", "XDG_CACHE_HOME")
@@ -39,6 +41,14 @@ _OUT_OF_MEMORY = (b"memory allocation of", b"Cannot allocate memory", b"failed t
 _log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class _Work:
+    """What is being compiled, and how many wait for it."""
+
+    task: asyncio.Task[Compiled]
+    num_waiting: int = 0
+
+
 class CompileClient:
     """Compiles what tenants have uploaded, a few at once, each in a process of its own.
 
@@ -46,29 +56,64 @@ class CompileClient:
         limits: What one child may use.
         children: Children at once; a tenant may have all of them but one.
         waiting_per_tenant: Uploads of a tenant that may wait for their turn.
+        waiting: Uploads of all tenants that may wait; beyond that, a tenant can have one waiting.
     """
 
-    def __init__(self, limits: CompileLimits | None = None, *, children: int = 2, waiting_per_tenant: int = 16) -> None:
+    def __init__(
+        self,
+        limits: CompileLimits | None = None,
+        *,
+        children: int = 2,
+        waiting_per_tenant: int = 16,
+        waiting: int = 200,
+    ) -> None:
         self._limits = limits or CompileLimits()
-        self._turns = Turns(children, max(1, children - 1), waiting_per_tenant)
+        self._turns = Turns(children, max(1, children - 1), waiting_per_tenant, waiting)
+        self._under_way: dict[bytes, _Work] = {}  # by the job
 
-    async def compile(self, path: Path, limits: ComponentLimits, *, tenant: str) -> Compiled:
-        """Check and compile a component into the cache of native code. Cancelled, it kills the child.
+    async def compile(
+        self, path: Path, limits: ComponentLimits, *, tenant: str, folder: Path, kind: ProgramKind = "component"
+    ) -> Compiled:
+        """Check and compile a program. Who asks for the same while it is being done waits for the same child.
+
+        Cancelled, it kills the child, unless others wait for it.
 
         Args:
             path: Where it lies. The file must stay as it is.
-            limits: What may be in it.
+            limits: What may be in it, if it is a component.
             tenant: Who has uploaded it.
+            folder: Where what is made of it is kept: the tenant's own, so that nothing is shared between tenants.
+            kind: What is in the file.
 
         Raises:
             InvalidComponentError: It is none that workers can run, or exceeds a limit: of `limits`, by a code such as
                 `too_many_functions`; or of compiling, `compile_limit`.
+            BuildError, ProgramError: It is source that cannot be compiled, or has nothing to run.
             UnavailableError: Too many uploads of the tenant wait already.
             TartletError: It cannot be compiled for reasons that are not its own, such as a full disk (`not_kept`).
         """
+        job = msgspec.json.encode(
+            CompileJob(
+                path=str(path), kind=kind, folder=str(folder), component=limits, limits=self._limits, parent=os.getpid()
+            )
+        )
+        work = self._under_way.get(job)
+        if work is None:
+            work = self._under_way[job] = _Work(asyncio.create_task(self._work(job, tenant)))
+        work.num_waiting += 1
+        try:
+            return await asyncio.shield(work.task)
+        finally:
+            work.num_waiting -= 1
+            if not work.num_waiting:
+                if self._under_way.get(job) is work:
+                    del self._under_way[job]
+                work.task.cancel()  # no effect if it is done
+                await asyncio.wait({work.task})
+
+    async def _work(self, job: bytes, tenant: str) -> Compiled:
         async with self._turns.turn(tenant):
-            job = CompileJob(path=str(path), component=limits, limits=self._limits, parent=os.getpid())
-            answer = await self._run(msgspec.json.encode(job))
+            answer = await self._run(job)
         if answer.failure is not None:
             raise to_error(answer.failure)
         assert answer.compiled is not None
@@ -105,7 +150,7 @@ class CompileClient:
             raise memory_limit_error(self._limits)
         if status < 0:
             raise InvalidComponentError(
-                f"compiling the component has crashed the compiler ({signal.Signals(-status).name})",
+                f"compiling the program has crashed the compiler ({signal.Signals(-status).name})",
                 hint="No other program is affected. Please report it.",
                 code="compile_failed",
             )

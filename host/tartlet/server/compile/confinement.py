@@ -6,25 +6,25 @@ import os
 import resource
 
 from tartlet.server.child_process import end_with_parent, keep_private
-from tartlet.server.compile.messages import CompileLimits
+from tartlet.server.compile.messages import CompileJob
 from tartlet.server.system_calls import NEW_SOCKETS, OTHER_PROCESSES, OTHER_PROGRAMS, forbid
 
 _NICE = 10
 
 
-def confine(limits: CompileLimits, parent: int) -> None:
+def confine(job: CompileJob) -> None:
     """Limit this process for good: CPU time, memory, files; no network, no other programs. It must have one thread.
 
     Ends the process if the parent is gone already.
     """
-    end_with_parent(parent)
+    limits = job.limits
+    end_with_parent(job.parent)
     keep_private()
     os.nice(_NICE)
     forbid((*NEW_SOCKETS, *OTHER_PROGRAMS, *OTHER_PROCESSES))
     # At the soft limit of CPU time the kernel ends the process by SIGXCPU, by which the parent tells the reason.
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
-    for limit, value in (
-        (resource.RLIMIT_AS, limits.memory_bytes),
-        (resource.RLIMIT_FSIZE, limits.file_bytes),
-    ):
+    # A sandbox reserves more addresses than any machine has memory. What is only reserved is no data.
+    memory = resource.RLIMIT_DATA if job.kind == "source" else resource.RLIMIT_AS
+    for limit, value in ((memory, limits.memory_bytes), (resource.RLIMIT_FSIZE, limits.file_bytes)):
         resource.setrlimit(limit, (value, value))

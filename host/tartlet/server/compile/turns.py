@@ -17,12 +17,14 @@ class Turns:
         places: How many may be at it at once.
         per_tenant: How many of them one tenant may have. With less than `places`, another finds one free at once.
         waiting_per_tenant: How many of a tenant may wait; one more is refused.
+        waiting: How many of all tenants may wait; beyond that, whoever has one waiting already is refused.
     """
 
-    def __init__(self, places: int, per_tenant: int, waiting_per_tenant: int) -> None:
+    def __init__(self, places: int, per_tenant: int, waiting_per_tenant: int, waiting: int) -> None:
         self._num_free = places
         self._per_tenant = per_tenant
         self._waiting_per_tenant = waiting_per_tenant
+        self._most_waiting = waiting
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # who has been served last is at the end
 
@@ -46,6 +48,8 @@ class Turns:
             raise UnavailableError(
                 f"{len(queue):,} uploads of yours wait already, as many as may", hint="Wait until one is done."
             )
+        if queue and self.num_waiting >= self._most_waiting:
+            raise UnavailableError("too many uploads wait already, of others, too", hint="Try again in a minute.")
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         queue.append(place)
         self._hand_out()

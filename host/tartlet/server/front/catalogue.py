@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tartlet.server.front.blobs import Blobs
+from tartlet.server.front.code_store import CodeStore
 from tartlet.server.front.compiling import CompilingSandboxes
 from tartlet.server.front.errors import ApiError
 from tartlet.server.front.known_tenants import KnownTenants
@@ -27,6 +28,7 @@ class Catalogue:
 
     storage: Storage
     blobs: Blobs
+    code: CodeStore
     sandboxes: CompilingSandboxes
     tenants: KnownTenants
     max_upload_bytes: int
@@ -53,9 +55,10 @@ class Catalogue:
         """
         _, limits = await self.tenants.get(tenant)
         max_bytes = self.max_upload_bytes if limits.upload_bytes is None else limits.upload_bytes
-        async with self.blobs.upload(chunks, max_bytes) as blob:
-            ref = ProgramRef(blob.digest, str(blob.path), kind, name or blob.digest[:12])
-            facts = await self.sandboxes.describe_upload(ref, tenant)
+        async with self.blobs.upload(tenant, chunks, max_bytes) as blob:
+            facts = await self.sandboxes.describe(
+                ProgramRef(blob.digest, str(blob.path), kind, name or blob.digest[:12], tenant)
+            )
             async with self._lock:
                 is_new = await self.storage.inferlets.put(
                     tenant,
@@ -100,7 +103,14 @@ class Catalogue:
 
     def ref_of(self, record: InferletRecord, name: str) -> ProgramRef:
         """An inferlet of which this is known, under a name for logs and errors."""
-        return ProgramRef(record.digest, str(self.blobs.path(record.digest)), record.kind, f"{record.tenant}/{name}")
+        return ProgramRef(
+            record.digest,
+            str(self.blobs.path(record.tenant, record.digest)),
+            record.kind,
+            f"{record.tenant}/{name}",
+            record.tenant,
+            record.facts.is_controller,
+        )
 
     async def tag(self, tenant: str, name: str, ref: str) -> InferletRecord:
         """Let a name stand for an inferlet, whatever it stood for before.
@@ -116,8 +126,9 @@ class Catalogue:
         """Delete an inferlet with all its names; its runs go on. Raises NotFoundError."""
         record = await self.get(tenant, ref)
         async with self._lock:
-            if await self.storage.inferlets.delete(tenant, record.digest):
-                self.blobs.discard(record.digest)
+            await self.storage.inferlets.delete(tenant, record.digest)
+            self.blobs.discard(tenant, record.digest)
+            self.code.drop(tenant, record.digest)
         return record
 
 

@@ -1,12 +1,17 @@
-"""Sees to it that a component's native code is there before a worker needs it, so that no worker ever compiles one."""
+"""Sees to it that a program is compiled before a worker needs it: no worker parses or compiles what tenants upload."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tartlet.component_limits import ComponentLimits
+from tartlet.errors import UnavailableError
 from tartlet.server.compile.client import CompileClient
+from tartlet.server.front.code_store import CodeStore
 from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest
 from tartlet.server.sandboxes import RunHandle, Sandboxes
 from tartlet_engine.api import EngineStats, ModelInfo
@@ -16,17 +21,16 @@ LimitsOf = Callable[[str], Awaitable[ComponentLimits]]
 
 
 class CompilingSandboxes:
-    """Sandboxes whose components are compiled by children. Implements `Sandboxes`; does not own `inner`.
+    """Sandboxes whose programs are compiled by children. Implements `Sandboxes`; does not own `inner`.
 
-    Native code that the cache has dropped is compiled again when a run needs it. Should it be dropped between that and
-    the run's start, the worker compiles it, which has been found to be within its limits.
+    What the store has dropped is compiled again when a run needs it.
     """
 
-    def __init__(self, inner: Sandboxes, client: CompileClient, limits_of: LimitsOf) -> None:
+    def __init__(self, inner: Sandboxes, client: CompileClient, limits_of: LimitsOf, code: CodeStore) -> None:
         self._inner = inner
         self._client = client
         self._limits_of = limits_of
-        self._example: tuple[str, Path] | None = None  # a digest, and where its native code lies
+        self._code = code
 
     @property
     def models(self) -> Sequence[ModelInfo]:
@@ -47,25 +51,19 @@ class CompilingSandboxes:
         """See `Sandboxes`."""
         return self._inner.num_live_runs
 
-    async def describe_upload(self, program: ProgramRef, tenant: str) -> ProgramFacts:
-        """Tell what somebody has uploaded, after a child has checked and compiled it, if it is a component.
-
-        Raises: what `CompileClient.compile` and `describe` raise.
-        """
-        if program.kind == "component":
-            return await self._compile(program, tenant)
-        return await self._inner.describe(program)
-
     async def describe(self, program: ProgramRef) -> ProgramFacts:
-        """See `Sandboxes`; for programs that have been uploaded already."""
-        return await self._inner.describe(program)
+        """Tell what a tenant has uploaded, after a child has checked and compiled it.
+
+        Raises: what `CompileClient.compile` raises; `UnavailableError` if there is no runner for source yet.
+        """
+        facts, _ = await self._compile(program)
+        return facts
 
     async def start(self, request: RunRequest) -> RunHandle:
-        """See `Sandboxes`. Raises also what `CompileClient.compile` raises."""
-        for program in (request.program, *request.programs.values()):
-            if program.kind == "component" and not self._is_compiled(program.digest):
-                await self._compile(program, request.tenant)
-        return await self._inner.start(request)
+        """See `Sandboxes`. Raises also what `describe` raises."""
+        program = await self._compiled(request.program)
+        programs = {name: await self._compiled(each) for name, each in request.programs.items()}
+        return await self._inner.start(msgspec.structs.replace(request, program=program, programs=programs))
 
     async def engine_stats(self) -> EngineStats | None:
         """See `Sandboxes`."""
@@ -74,14 +72,26 @@ class CompilingSandboxes:
     async def close(self) -> None:
         """Nothing: what is inside is closed by whoever opened it."""
 
-    async def _compile(self, program: ProgramRef, tenant: str) -> ProgramFacts:
-        compiled = await self._client.compile(Path(program.path), await self._limits_of(tenant), tenant=tenant)
-        self._example = program.digest, Path(compiled.native_path)
-        return compiled.facts
+    async def _compiled(self, program: ProgramRef) -> ProgramRef:
+        """A program as workers can load it; the server's own are what they are."""
+        if not program.tenant:
+            return program
+        path = self._code.find(program)
+        if path is None:
+            _, path = await self._compile(program)
+        return msgspec.structs.replace(program, path=str(path), is_compiled=True)
 
-    def _is_compiled(self, digest: str) -> bool:
-        """Whether there is native code of a component. All files are called alike but for the digest."""
-        if self._example is None:
-            return False
-        known_digest, path = self._example
-        return path.with_name(path.name.replace(known_digest, digest)).is_file()
+    async def _compile(self, program: ProgramRef) -> tuple[ProgramFacts, Path]:
+        if program.kind == "source" and not self._inner.is_ready:
+            raise UnavailableError("the server is not ready to compile source", hint="Ask a little later.")
+        compiled = await self._client.compile(
+            Path(program.path),
+            await self._limits_of(program.tenant),
+            tenant=program.tenant,
+            folder=self._code.folder(program.tenant),
+            kind=program.kind,
+        )
+        path = Path(compiled.code_path)
+        self._code.note(program, path)
+        await asyncio.to_thread(self._code.shrink)
+        return compiled.facts, path

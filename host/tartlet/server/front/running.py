@@ -21,7 +21,7 @@ from tartlet.server.front.blobs import Blobs
 from tartlet.server.front.housekeeping import keep_house
 from tartlet.server.front.http_protocol import BoundedHttp, BoundedWebSocket
 from tartlet.server.front.services import Services, make_services
-from tartlet.server.front.storage import Storage, open_storage
+from tartlet.server.front.storage import open_storage
 from tartlet.server.sandboxes import Sandboxes
 from tartlet.server.settings import Settings
 
@@ -54,7 +54,8 @@ async def run_server(settings: Settings, open_sandboxes: OpenSandboxes, progress
             storage = await stack.enter_async_context(open_storage(database))
             await storage.become_front()  # before a model is loaded for nothing
             sandboxes = await stack.enter_async_context(open_sandboxes(settings, progress))
-            services = make_services(settings, storage, await _open_blobs(storage), sandboxes)
+            services = make_services(settings, storage, Blobs(blobs_folder()), sandboxes)
+            await _sweep(services)
             num_lost = await storage.runs.end_all_lost()
             if num_lost:
                 logger.warning("runs that had no end", extra={"runs": num_lost})
@@ -74,10 +75,11 @@ def blobs_folder() -> Path:
     return folder
 
 
-async def _open_blobs(storage: Storage) -> Blobs:
-    blobs = Blobs(blobs_folder())
-    blobs.sweep(await storage.inferlets.digests())
-    return blobs
+async def _sweep(services: Services) -> None:
+    """Remove files of programs that no tenant has."""
+    known = await services.storage.inferlets.all()
+    services.catalogue.blobs.sweep(known)
+    services.catalogue.code.sweep(known)
 
 
 @asynccontextmanager

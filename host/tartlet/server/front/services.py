@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from tartlet import paths
 from tartlet.server.compile.client import CompileClient
 from tartlet.server.compile.messages import CompileLimits
 from tartlet.server.front.admission import Admission
@@ -15,6 +16,7 @@ from tartlet.server.front.auth import Authenticate
 from tartlet.server.front.blobs import Blobs
 from tartlet.server.front.callers import authenticating
 from tartlet.server.front.catalogue import Catalogue
+from tartlet.server.front.code_store import CodeStore
 from tartlet.server.front.compiling import CompilingSandboxes
 from tartlet.server.front.known_tenants import KnownTenants
 from tartlet.server.front.loop_lag import LoopLag
@@ -47,8 +49,9 @@ def make_services(settings: Settings, storage: Storage, blobs: Blobs, sandboxes:
     """Put them together. The runs are to be closed by the caller, before what they need."""
     metrics, admission = Metrics(), Admission(most_runs=settings.max_runs)
     tenants = KnownTenants(storage, settings.limits)
-    sandboxes = CompilingSandboxes(sandboxes, _compile_client(settings), tenants.component_limits)
-    catalogue = Catalogue(storage, blobs, sandboxes, tenants, settings.max_upload_bytes)
+    code = CodeStore(paths.server_folder() / "code", settings.code_bytes)
+    sandboxes = CompilingSandboxes(sandboxes, _compile_client(settings), tenants.component_limits, code)
+    catalogue = Catalogue(storage, blobs, code, sandboxes, tenants, settings.max_upload_bytes)
     policy = StoredPolicy(storage, tenants, admission, metrics)
     return Services(
         settings,

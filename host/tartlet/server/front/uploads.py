@@ -18,14 +18,9 @@ JSON_TYPES = ("application/json",)
 WASM_MAGIC = b"\0asm"
 MOST_FILES = 500
 """Of one program's source."""
-MOST_MAIN_CHARS = 64 * 1024
-"""Of the main module, which workers parse outside of any sandbox, to see what it declares."""
-MOST_DOTS = 64
-"""Of a dotted name in it: what Python's parser takes for `import a.b.c...` grows with the square of its length."""
 
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 _FILE_NAME = re.compile(rf"({_PART}/){{0,20}}{_PART}\.py")
-_LONG_NAME = re.compile(rf"(?<!\w)(?:\w++[\s\\]*+\.[\s\\]*+){{{MOST_DOTS}}}")
 _MODULE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
@@ -41,7 +36,6 @@ async def read_upload(request: Request, max_source_bytes: int) -> tuple[Kind, As
         return "component", _component(request.stream())
     if media_type in PYTHON_TYPES:
         source = SourceFile("main", {"main.py": _text(await _read(request, max_source_bytes))})
-        _check_main(source)
     elif media_type in JSON_TYPES:
         source = _source(await _read(request, max_source_bytes))
     else:
@@ -99,21 +93,7 @@ def _source(data: bytes) -> SourceFile:
         raise ApiError(400, "invalid_source", f"{wrong[:100]!r} cannot be a file of a program", param="files")
     if not _MODULE_NAME.fullmatch(source.main) or f"{source.main}.py" not in source.files:
         raise ApiError(400, "invalid_source", "`main` names no file of the program", param="main")
-    _check_main(source)
     return source
-
-
-def _check_main(source: SourceFile) -> None:
-    """Refuse a main module that a worker could not parse beside its runs."""
-    text = source.files[f"{source.main}.py"]
-    if len(text) > MOST_MAIN_CHARS:
-        message = f"the main module has {len(text):,} characters, at most {MOST_MAIN_CHARS:,} are allowed"
-        hint = "Put code and data into modules beside it, and send them as JSON."
-        raise ApiError(
-            413, "source_too_large", message, hint=hint, param="main", used=len(text), allowed=MOST_MAIN_CHARS
-        )
-    if _LONG_NAME.search(text):
-        raise ApiError(400, "invalid_source", f"the main module has a name with {MOST_DOTS} dots or more", param="main")
 
 
 def _is_file_name(name: str) -> bool:

@@ -1,6 +1,6 @@
 """What the front and a worker say to each other. Loads neither Wasmtime nor torch: both sides import it.
 
-The front numbers what it asks for, runs and calls alike; a number is used once in the life of a worker.
+The front numbers runs; a number is used once in the life of a worker.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import msgspec
 
 from tartlet.events import LogLevel, RunUsage
 from tartlet.server.failures import Failure
-from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest
+from tartlet.server.requests import RunRequest
 
 MOST_BYTES = 64 << 20
 """Of one message. A request's input is bounded by the front; what a program says is cut or refused by the worker."""
@@ -45,13 +45,6 @@ class UseEngine(_Message, frozen=True, tag="engine"):
     """The path of its socket."""
 
 
-class Describe(_Message, frozen=True, tag="describe"):
-    """Answered by `Described` or `CallFailed`."""
-
-    number: int
-    program: ProgramRef
-
-
 class Start(_Message, frozen=True, tag="start"):
     """Start a run. It has begun; `Ended` comes in any case."""
 
@@ -60,12 +53,12 @@ class Start(_Message, frozen=True, tag="start"):
 
 
 class Cancel(_Message, frozen=True, tag="cancel"):
-    """End a run, or give up a call. No effect if it is over."""
+    """End a run. No effect if it is over."""
 
     number: int
 
 
-ToWorker: TypeAlias = UseEngine | Describe | Start | Cancel
+ToWorker: TypeAlias = UseEngine | Start | Cancel
 
 
 # ---- From a worker ----
@@ -75,20 +68,6 @@ class Attached(_Message, frozen=True, tag="attached"):
     """The worker can run programs on that engine."""
 
     engine: int
-
-
-class Described(_Message, frozen=True, tag="described"):
-    """The answer to `Describe`."""
-
-    number: int
-    facts: ProgramFacts
-
-
-class CallFailed(_Message, frozen=True, tag="failed"):
-    """The other answer to `Describe`."""
-
-    number: int
-    failure: Failure
 
 
 class Printed(_Message, frozen=True, tag="o"):
@@ -129,4 +108,4 @@ class Beat(_Message, frozen=True, tag="beat"):
     usages: list[tuple[int, RunUsage]]
 
 
-ToFront: TypeAlias = Attached | Described | CallFailed | Printed | Logged | Written | Ended | Beat
+ToFront: TypeAlias = Attached | Printed | Logged | Written | Ended | Beat

@@ -1,4 +1,4 @@
-"""Serves the front: programs are described and run on the engine that it names, one host for each."""
+"""Serves the front: programs are run on the engine that it names, one host for each."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from tartlet.errors import EngineStoppedError, RunCancelledError, RunError, Tart
 from tartlet.events import RunUsage
 from tartlet.server.failures import Failure
 from tartlet.server.host_sandboxes import HostRun, HostSandboxes
-from tartlet.server.requests import ProgramRef, RunRequest
+from tartlet.server.requests import RunRequest
 from tartlet.server.worker.connection import Connection
 from tartlet.server.worker.messages import (
     BEAT_S,
     Attached,
     Beat,
-    CallFailed,
     Cancel,
-    Describe,
-    Described,
     Ended,
     Start,
     ToWorker,
@@ -44,7 +41,7 @@ class WorkerService:
         self._connection = connection
         self._open_sandboxes = open_sandboxes
         self._sandboxes: HostSandboxes | None = None
-        self._tasks: dict[int, asyncio.Task[None]] = {}  # runs and calls by number
+        self._tasks: dict[int, asyncio.Task[None]] = {}  # of runs, by number
         self._runs: dict[int, HostRun] = {}  # those that have begun
         self._engine: UseEngine | None = None
         self._has_new_engine = asyncio.Event()
@@ -55,8 +52,6 @@ class WorkerService:
             case UseEngine():
                 self._engine = message
                 self._has_new_engine.set()
-            case Describe(number, program):
-                self._begin(number, self._describe(number, program))
             case Start(number, request):
                 self._begin(number, self._run(number, request))
             case Cancel(number):
@@ -110,7 +105,7 @@ class WorkerService:
             self._connection.send(Beat([(number, usages[number]) for number in changed]))
             told = figures
 
-    # ---- Runs and calls ----
+    # ---- Runs ----
 
     def _begin(self, number: int, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -118,22 +113,13 @@ class WorkerService:
         task.add_done_callback(lambda task: self._end(number, task))
 
     def _end(self, number: int, task: asyncio.Task[None]) -> None:
-        """Take in that a run or a call is over. One that was cancelled may not even have begun to do anything."""
+        """Take in that a run is over. One that was cancelled may not even have begun to do anything."""
         del self._tasks[number]
         if (run := self._runs.pop(number, None)) is not None:
             run.cancel()
         if task.cancelled():
             usage = RunUsage() if run is None else run.usage
             self._connection.send(Ended(number, usage, bounded_failure(RunCancelledError("the run was cancelled"))))
-
-    async def _describe(self, number: int, program: ProgramRef) -> None:
-        try:
-            self._connection.send(Described(number, await self._opened().describe(program)))
-        except TartletError as error:
-            self._connection.send(CallFailed(number, bounded_failure(error)))
-        except Exception:
-            logger.exception("a program could not be described")
-            self._connection.send(CallFailed(number, bounded_failure(_internal_error())))
 
     async def _run(self, number: int, request: RunRequest) -> None:
         """Run a program to its end, and tell how it went, unless this is cancelled."""

@@ -1,4 +1,4 @@
-"""A client of compile children that keep what they compile in a folder of the test's own."""
+"""A folder of the test's own for what is compiled, and files to compile."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Uploaded = Callable[[bytes], Path]
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A TARTLET_HOME in which nothing has been compiled."""
+def home(tmp_path: Path) -> Path:
+    """A folder for what is compiled."""
     home = tmp_path / "home"
-    monkeypatch.setenv("TARTLET_HOME", str(home))
+    home.mkdir()
     return home
 
 

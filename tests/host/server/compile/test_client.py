@@ -32,18 +32,18 @@ async def test_what_a_child_compiles_is_there_for_hosts(home: Path, uploaded: Up
     """Its facts and counts are told; a host in this process loads the native code without compiling."""
     import tartlet
 
-    compiled = await CompileClient().compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")
+    compiled = await CompileClient().compile(uploaded(hostile.inferlet()), LIMITS, tenant="a", folder=home)
 
     assert (compiled.facts.is_inferlet, compiled.facts.is_controller) == (True, False)
     assert (compiled.counts.functions, compiled.counts.size_bytes) == (2, len(hostile.inferlet()))
-    (native,) = (home / "components").iterdir()
+    (native,) = home.iterdir()
     steps: list[str] = []
     engine = FakeEngine()
     async with tartlet.Host(engine=engine, progress=lambda task, *_: steps.append(task)) as host:
         await host.load(hostile.inferlet())
     engine.close()
     assert steps == []
-    assert list((home / "components").iterdir()) == [native]
+    assert list(home.iterdir()) == [native]
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ async def test_what_a_child_compiles_is_there_for_hosts(home: Path, uploaded: Up
 async def test_what_is_refused_by_number(home: Path, uploaded: Uploaded, data: bytes, code: str) -> None:
     """Nothing is compiled: nothing has even been prepared for it."""
     with pytest.raises(InvalidComponentError) as caught:
-        await CompileClient().compile(uploaded(data), LIMITS, tenant="a")
+        await CompileClient().compile(uploaded(data), LIMITS, tenant="a", folder=home)
 
     assert caught.value.code == code
-    assert not home.exists()
+    assert not list(home.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -87,11 +87,11 @@ async def test_what_is_refused_by_number(home: Path, uploaded: Uploaded, data: b
 async def test_what_is_refused_by_its_contract(home: Path, uploaded: Uploaded, data: bytes, code: str) -> None:
     """And no native code is left of it."""
     with pytest.raises(InvalidComponentError) as caught:
-        await CompileClient().compile(uploaded(data), LIMITS, tenant="a")
+        await CompileClient().compile(uploaded(data), LIMITS, tenant="a", folder=home)
 
     assert caught.value.code == code
     assert len(str(caught.value)) < 2000
-    assert not list(home.glob("components/*"))
+    assert not list(home.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -117,30 +117,30 @@ async def test_what_takes_too_much_is_stopped(
 
     counting = asyncio.create_task(count_turns())
     with pytest.raises(InvalidComponentError, match=message) as caught:
-        await client.compile(uploaded(SLOW), LIMITS, tenant="a")
+        await client.compile(uploaded(SLOW), LIMITS, tenant="a", folder=home)
     counting.cancel()
     assert caught.value.code == "compile_limit"
     assert turns > 1000
     assert _children() == []
 
     client = CompileClient()
-    assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")).facts.is_inferlet
+    assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="a", folder=home)).facts.is_inferlet
 
 
 async def test_native_code_that_is_too_large(home: Path, uploaded: Uploaded) -> None:
     """It is not kept, which is told, and leaves nothing behind."""
     client = CompileClient(CompileLimits(file_bytes=10_000))
     with pytest.raises(TartletError, match="cannot be kept: File too large") as caught:
-        await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")
+        await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="a", folder=home)
 
     assert caught.value.code == "not_kept"
-    assert not list(home.glob("components/*"))
+    assert not list(home.iterdir())
 
 
 async def test_a_wait_that_is_given_up_ends_the_child(home: Path, uploaded: Uploaded) -> None:
     """At once, and its place is free."""
     client = CompileClient(children=1)
-    waiting = asyncio.create_task(client.compile(uploaded(SLOW), LIMITS, tenant="a"))
+    waiting = asyncio.create_task(client.compile(uploaded(SLOW), LIMITS, tenant="a", folder=home))
     while not _children():
         await asyncio.sleep(0.001)
     waiting.cancel()
@@ -148,7 +148,7 @@ async def test_a_wait_that_is_given_up_ends_the_child(home: Path, uploaded: Uplo
         await waiting
 
     assert _children() == []
-    assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="b")).facts.is_inferlet
+    assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="b", folder=home)).facts.is_inferlet
 
 
 async def test_a_child_ends_with_its_front(home: Path, uploaded: Uploaded) -> None:
@@ -159,7 +159,8 @@ async def test_a_child_ends_with_its_front(home: Path, uploaded: Uploaded) -> No
         from tartlet.component_limits import ComponentLimits
         from tartlet.server.compile.client import CompileClient
         print("ready", flush=True)
-        asyncio.run(CompileClient().compile(Path({str(uploaded(SLOW))!r}), ComponentLimits(), tenant="a"))
+        path, folder = Path({str(uploaded(SLOW))!r}), Path("/nowhere")
+        asyncio.run(CompileClient().compile(path, ComponentLimits(), tenant="a", folder=folder))
     """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as front:
         assert front.stdout is not None
@@ -175,13 +176,17 @@ async def test_a_child_ends_with_its_front(home: Path, uploaded: Uploaded) -> No
 async def test_one_tenant_s_bombs_do_not_hold_up_another(home: Path, uploaded: Uploaded) -> None:
     """They wait for each other; another's upload is compiled meanwhile. Too many of them are refused."""
     client = CompileClient(children=2, waiting_per_tenant=2)
-    slow = uploaded(SLOW)
-    bombs = [asyncio.create_task(client.compile(slow, LIMITS, tenant="bomber")) for _ in range(3)]
+    first, second, third, fourth = (uploaded(SLOW) for _ in range(4))
+    bombs = [
+        asyncio.create_task(client.compile(bomb, LIMITS, tenant="bomber", folder=home))
+        for bomb in (first, second, third)
+    ]
+    await asyncio.sleep(0)
     await asyncio.sleep(0)
     with pytest.raises(UnavailableError):
-        await client.compile(slow, LIMITS, tenant="bomber")
+        await client.compile(fourth, LIMITS, tenant="bomber", folder=home)
 
-    assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="other")).facts.is_inferlet
+    assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="other", folder=home)).facts.is_inferlet
     assert not any(bomb.done() for bomb in bombs)
     for bomb in bombs:
         bomb.cancel()
@@ -189,15 +194,52 @@ async def test_one_tenant_s_bombs_do_not_hold_up_another(home: Path, uploaded: U
     assert _children() == []
 
 
+async def test_the_same_at_once_is_one_child(home: Path, uploaded: Uploaded) -> None:
+    """Of one tenant; another's is its own. Who vanishes takes nothing from those who still wait."""
+    client = CompileClient(children=4)
+    path, others = uploaded(SLOW), home / "others"
+    others.mkdir()
+    waiting = [asyncio.create_task(client.compile(path, LIMITS, tenant="a", folder=home)) for _ in range(10)]
+    waiting.append(asyncio.create_task(client.compile(path, LIMITS, tenant="b", folder=others)))
+    while len(_children()) < 2:
+        await asyncio.sleep(0.001)
+    for one in waiting[:9]:
+        one.cancel()
+    await asyncio.wait(waiting[:9])
+    begun = {child.pid for child in _children()}
+    assert len(begun) == 2
+    waiting[9].cancel()
+    await asyncio.wait(waiting[9:10])
+
+    assert len({child.pid for child in _children()} & begun) == 1
+    waiting[10].cancel()
+    await asyncio.wait(waiting)
+    assert _children() == []
+
+
+async def test_all_who_wait_hear_what_came_of_it(home: Path, uploaded: Uploaded) -> None:
+    """The facts, or the error; and what is asked for after that is looked at again."""
+    client = CompileClient()
+    good, bad = uploaded(hostile.inferlet()), uploaded(hostile.inferlet()[:-3])
+    compiled = await asyncio.gather(*(client.compile(good, LIMITS, tenant="a", folder=home) for _ in range(3)))
+    refused = await asyncio.gather(
+        *(client.compile(bad, LIMITS, tenant="a", folder=home) for _ in range(3)), return_exceptions=True
+    )
+
+    assert compiled[0] is compiled[1] is compiled[2]
+    assert [type(error) for error in refused] == [InvalidComponentError] * 3
+    assert await client.compile(good, LIMITS, tenant="a", folder=home) is not compiled[0]
+
+
 def test_on_the_server_s_own_loop(home: Path, uploaded: Uploaded) -> None:
     """It answers, refuses, stops and gives up there, too."""
 
     async def use() -> None:
         client = CompileClient(CompileLimits(wall_s=2))
-        assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")).facts.is_inferlet
+        assert (await client.compile(uploaded(hostile.inferlet()), LIMITS, tenant="a", folder=home)).facts.is_inferlet
         with pytest.raises(InvalidComponentError, match="2 seconds"):
-            await client.compile(uploaded(SLOW), LIMITS, tenant="a")
-        waiting = asyncio.create_task(client.compile(uploaded(SLOW), LIMITS, tenant="a"))
+            await client.compile(uploaded(SLOW), LIMITS, tenant="a", folder=home)
+        waiting = asyncio.create_task(client.compile(uploaded(SLOW), LIMITS, tenant="a", folder=home))
         while not _children():
             await asyncio.sleep(0.001)
         waiting.cancel()
@@ -212,7 +254,7 @@ def test_on_the_server_s_own_loop(home: Path, uploaded: Uploaded) -> None:
 async def test_a_crash_of_the_compiler(home: Path, uploaded: Uploaded) -> None:
     """It is the upload's error."""
     client = CompileClient()
-    waiting = asyncio.create_task(client.compile(uploaded(SLOW), LIMITS, tenant="a"))
+    waiting = asyncio.create_task(client.compile(uploaded(SLOW), LIMITS, tenant="a", folder=home))
     while not _children():
         await asyncio.sleep(0.001)
     _children()[0].send_signal(11)
@@ -223,14 +265,14 @@ async def test_a_crash_of_the_compiler(home: Path, uploaded: Uploaded) -> None:
 async def test_a_file_that_is_gone(home: Path, tmp_path: Path) -> None:
     """It is told as such."""
     with pytest.raises(ProgramError, match="cannot be read"):
-        await CompileClient().compile(tmp_path / "missing", LIMITS, tenant="a")
+        await CompileClient().compile(tmp_path / "missing", LIMITS, tenant="a", folder=home)
 
 
 async def test_a_child_that_cannot_begin(home: Path, uploaded: Uploaded, monkeypatch: Any, caplog: Any) -> None:
     """It is a fault of the server's own, with the reason in its log."""
     monkeypatch.setattr("tartlet.server.compile.client._MODULE", "tartlet.server.compile.missing")
     with pytest.raises(TartletError, match="fault of the server's own"):
-        await CompileClient().compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")
+        await CompileClient().compile(uploaded(hostile.inferlet()), LIMITS, tenant="a", folder=home)
 
     assert "No module named" in caplog.text
 
@@ -243,10 +285,10 @@ async def test_children_get_no_secrets(home: Path, uploaded: Uploaded, tmp_path:
     monkeypatch.setenv("TARTLET_DATABASE", "postgresql://secret")
     monkeypatch.setattr(sys, "executable", str(script))
     with pytest.raises(TartletError):
-        await CompileClient().compile(uploaded(hostile.inferlet()), LIMITS, tenant="a")
+        await CompileClient().compile(uploaded(hostile.inferlet()), LIMITS, tenant="a", folder=home)
 
     environment = (tmp_path / "environment").read_text()
-    assert f"TARTLET_HOME={home}" in environment
+    assert f"TARTLET_HOME={os.environ['TARTLET_HOME']}" in environment
     assert "TARTLET_DATABASE" not in environment
 
 

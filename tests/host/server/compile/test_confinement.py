@@ -6,13 +6,18 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import os, resource, socket, sys
 from tartlet.server.compile.confinement import confine
-from tartlet.server.compile.messages import CompileLimits
+from tartlet.component_limits import ComponentLimits
+from tartlet.server.compile.messages import CompileJob, CompileLimits
 
-confine(CompileLimits(cpu_s=7, memory_bytes=2**29, file_bytes=1000), int(sys.argv[1]))
-for name in ("CPU", "AS", "FSIZE", "CORE"):
+limits = CompileLimits(cpu_s=7, memory_bytes=2**29, file_bytes=1000)
+kind, parent = sys.argv[1], int(sys.argv[2])
+confine(CompileJob(path="", kind=kind, folder="", component=ComponentLimits(), limits=limits, parent=parent))
+for name in ("CPU", "AS" if kind == "component" else "DATA", "FSIZE", "CORE"):
     print(name, *resource.getrlimit(getattr(resource, "RLIMIT_" + name)))
 try:
     socket.socket()
@@ -26,14 +31,15 @@ print("nice", os.nice(0))
 """
 
 
-def test_limits_hold_for_good() -> None:
+@pytest.mark.parametrize(("kind", "memory"), [("component", "AS"), ("source", "DATA")])
+def test_limits_hold_for_good(kind: str, memory: str) -> None:
     """Of CPU time, memory and files; no core dumps, no sockets, and others go first."""
-    command = [sys.executable, "-c", PROGRAM, str(os.getpid())]
+    command = [sys.executable, "-c", PROGRAM, kind, str(os.getpid())]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert done.stdout.splitlines() == [
         "CPU 7 8",
-        f"AS {2**29} {2**29}",
+        f"{memory} {2**29} {2**29}",
         "FSIZE 1000 1000",
         "CORE 0 0",
         "socket Operation not permitted",
@@ -44,6 +50,6 @@ def test_limits_hold_for_good() -> None:
 
 def test_a_parent_that_is_gone() -> None:
     """It ends at once."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM, "1"], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", PROGRAM, "source", "1"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert "is gone" in done.stderr

@@ -43,7 +43,7 @@ async def settle() -> None:
 
 async def test_one_tenant_cannot_keep_another_waiting() -> None:
     """A place is left for others, and who has fewest comes first."""
-    work = Work(Turns(places=2, per_tenant=1, waiting_per_tenant=10))
+    work = Work(Turns(places=2, per_tenant=1, waiting_per_tenant=10, waiting=100))
     tasks = {name: work.start("bomber", name) for name in ("a1", "a2", "a3")}
     await settle()
     assert work.begun == ["a1"]
@@ -61,7 +61,7 @@ async def test_one_tenant_cannot_keep_another_waiting() -> None:
 
 async def test_too_many_that_wait_are_refused() -> None:
     """By tenant."""
-    work = Work(Turns(places=1, per_tenant=1, waiting_per_tenant=1))
+    work = Work(Turns(places=1, per_tenant=1, waiting_per_tenant=1, waiting=100))
     tasks = [work.start("a", name) for name in ("a1", "a2")]
     await settle()
     with pytest.raises(UnavailableError, match="1 uploads of yours wait already"):
@@ -73,10 +73,26 @@ async def test_too_many_that_wait_are_refused() -> None:
     assert work.turns.num_waiting == 0
 
 
+async def test_many_tenants_together_fill_no_queue_for_another() -> None:
+    """When many wait in all, each may have one more waiting, and no more."""
+    work = Work(Turns(places=1, per_tenant=1, waiting_per_tenant=10, waiting=2))
+    tasks = [work.start("a", name) for name in ("a1", "a2", "a3")]
+    await settle()
+    with pytest.raises(UnavailableError, match="of others, too"):
+        await work.start("a", "a4")
+    tasks.append(work.start("b", "b1"))
+    await settle()
+    with pytest.raises(UnavailableError, match="of others, too"):
+        await work.start("b", "b2")
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 @pytest.mark.parametrize("moment", ["waiting", "handed out", "holding"])
 async def test_whoever_is_cancelled_gives_its_place_back(moment: str) -> None:
     """While waiting, in the moment of its turn, or at it."""
-    work = Work(Turns(places=1, per_tenant=1, waiting_per_tenant=10))
+    work = Work(Turns(places=1, per_tenant=1, waiting_per_tenant=10, waiting=100))
     first = work.start("a", "a1")
     await settle()
     second, third = work.start("a", "a2"), work.start("b", "b1")

@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 from starlette.types import ASGIApp
 
+from tartlet.server.compile.child import answer
+from tartlet.server.compile.client import CompileClient
+from tartlet.server.compile.messages import CompileAnswer, CompileJob
 from tartlet.server.front.app import create_app
 from tartlet.server.front.auth import Caller
 from tartlet.server.front.blobs import Blobs
@@ -37,7 +41,17 @@ async def authenticate(key: str) -> Caller | None:
 
 
 @pytest.fixture
-async def services(sandboxes: Sandboxes, tmp_path: Path) -> AsyncIterator[Services]:
+def compile_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is uploaded is compiled in this process, which is quicker than by children; tests of those replace this."""
+
+    async def run(client: CompileClient, job: bytes) -> CompileAnswer:
+        return await asyncio.to_thread(answer, msgspec.json.decode(job, type=CompileJob))
+
+    monkeypatch.setattr(CompileClient, "_run", run)
+
+
+@pytest.fixture
+async def services(compile_here: None, sandboxes: Sandboxes, tmp_path: Path) -> AsyncIterator[Services]:
     """What the routes work with; all runs are over when the test is."""
     folder = tmp_path / "blobs"
     folder.mkdir()

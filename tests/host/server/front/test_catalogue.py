@@ -28,14 +28,14 @@ async def test_uploads_and_deletions_at_once(services: Services) -> None:
     async def work(tenant: str) -> None:
         for _ in range(8):
             record, _ = await catalogue.upload(tenant, "source", file())
-            assert catalogue.blobs.path(record.digest).exists()
+            assert catalogue.blobs.path(record.tenant, record.digest).exists()
             await catalogue.delete(tenant, record.digest)
 
     await asyncio.gather(work("acme"), work("globex"))
     record, is_new = await catalogue.upload("acme", "source", file(), "one")
 
     assert is_new
-    assert catalogue.blobs.path(record.digest).exists()
+    assert catalogue.blobs.path(record.tenant, record.digest).exists()
     assert (await catalogue.program("acme", "one")).name == "acme/one"
     with pytest.raises(NotFoundError):
         await catalogue.programs("globex", ["one"])

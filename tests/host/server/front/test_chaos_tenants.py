@@ -64,7 +64,7 @@ async def test_the_same_bytes_of_two_tenants(
     assert deleted.status_code == 200
     assert run.json()["result"] == 2
     await client.delete(f"/v1/inferlets/{digest}")
-    assert not services.catalogue.blobs.path(digest).exists()
+    assert not services.catalogue.blobs.path("acme", digest).exists()
 
 
 async def test_the_same_idempotency_key_of_two_tenants(client_of: ClientOf, upload: Upload) -> None:

@@ -7,7 +7,7 @@ import pytest
 from starlette.requests import Request
 
 from tartlet.server.front.errors import ApiError
-from tartlet.server.front.uploads import MOST_DOTS, MOST_FILES, MOST_MAIN_CHARS, read_upload
+from tartlet.server.front.uploads import MOST_FILES, read_upload
 
 
 def request_of(body: bytes, media_type: str) -> Request:
@@ -54,30 +54,6 @@ async def test_source_is_bounded() -> None:
     files = {f"m{index}.py": "" for index in range(MOST_FILES + 1)}
     with pytest.raises(ApiError, match="501 files"):
         await uploaded(json.dumps({"main": "m0", "files": files}).encode(), "application/json", 10**6)
-
-
-@pytest.mark.parametrize(
-    ("main", "words"),
-    [
-        ("a\n" * MOST_MAIN_CHARS, "characters"),
-        ("import " + "a." * MOST_DOTS + "b", "dots"),
-        ("from a" + " \\\n . b" * MOST_DOTS + " import c", "dots"),
-    ],
-)
-async def test_a_main_module_that_takes_long_to_parse(main: str, words: str) -> None:
-    """It is refused, however it comes: workers parse it, beside everybody's runs."""
-    wrapped = json.dumps({"main": "main", "files": {"main.py": main}}).encode()
-    for body, media_type in ((main.encode(), "text/x-python"), (wrapped, "application/json")):
-        with pytest.raises(ApiError, match=words):
-            await uploaded(body, media_type, 10**6)
-
-
-async def test_modules_beside_the_main_one_may_be_long() -> None:
-    """They are parsed in the sandbox alone; and usual dotted names, and long words, are nothing special."""
-    text = "import a.b.c\nx = " + "y" * (MOST_MAIN_CHARS - 100)
-    body = json.dumps({"main": "main", "files": {"main.py": text, "data.py": "1\n" * MOST_MAIN_CHARS}}).encode()
-
-    assert (await uploaded(body, "application/json", 10**6))[0] == "source"
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,6 @@ async def test_without_an_engine_nothing_runs(link: Any, store_source: Any) -> N
     """What is asked for ends with the reason."""
     with pytest.raises(EngineStoppedError):
         await link.start(_request(store_source(GENERATE), LONG)).result_json()
-    with pytest.raises(EngineStoppedError):
-        await link.describe(store_source(GENERATE))
 
 
 async def test_runs_end_with_their_engine_and_the_next_serves(link: Any, store_source: Any) -> None:
@@ -61,16 +59,12 @@ async def test_a_start_under_way_can_be_cancelled(link: Any, store_source: Any) 
     """While its program is being loaded."""
     engine = await link.attach(1)
     run = link.start(_request(store_source(GENERATE), LONG))
-    describing = asyncio.create_task(link.describe(store_source(GENERATE)))
     await asyncio.sleep(0)
     run.cancel()
-    describing.cancel()
 
     assert await run.next_event() == RunUsage()
     with pytest.raises(RunCancelledError):
         await run.result_json()
-    with pytest.raises(asyncio.CancelledError):
-        await describing
     engine.check_integrity()  # which carries out what it has been told
     assert link.num_runs == engine.stats().runs == 0
 
@@ -99,8 +93,6 @@ async def test_what_is_wrong_is_the_run_s(link: Any, store_source: Any) -> None:
     missing = ProgramRef("0" * 64, ref.path + "-not", "source", "acme/program")
     with pytest.raises(ProgramError, match="cannot be read"):
         await link.start(_request(missing, SHORT)).result_json()
-    with pytest.raises(ProgramError, match="cannot be read"):
-        await link.describe(missing)
 
 
 async def _begun(run: RemoteRun) -> None:

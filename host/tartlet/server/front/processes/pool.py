@@ -12,7 +12,7 @@ from tartlet.server.front.processes.keeping import keep_going
 from tartlet.server.front.processes.remote_run import RemoteRun
 from tartlet.server.front.processes.worker_child import WorkerChild
 from tartlet.server.front.processes.worker_link import WorkerLink
-from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest
+from tartlet.server.requests import RunRequest
 from tartlet_engine.api import EngineStats, ModelInfo
 
 _LOOK_S = 0.05
@@ -58,10 +58,6 @@ class WorkerPool:
     def pids(self) -> list[int | None]:
         """The process ids of the engine and of the workers, in this order; None while there is none."""
         return [self._engine.pid, *(worker.pid for worker in self._workers)]
-
-    async def describe(self, program: ProgramRef) -> ProgramFacts:
-        """See `Sandboxes`."""
-        return await self._least_loaded().describe(program)
 
     async def start(self, request: RunRequest) -> RemoteRun:
         """See `Sandboxes`. Whatever goes wrong after this is the run's."""

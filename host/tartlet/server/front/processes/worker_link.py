@@ -8,20 +8,17 @@ import itertools
 import logging
 from pathlib import Path
 
-from tartlet.errors import ConfigError, LimitExceededError, RunError, TartletError, UnavailableError, WireError
+from tartlet.errors import ConfigError, LimitExceededError, RunError, WireError
 from tartlet.events import RunUsage
 from tartlet.runtime.channel import LoopWaker
 from tartlet.server.failures import to_error
 from tartlet.server.front.processes.remote_run import EventMessage, RemoteRun
-from tartlet.server.requests import ProgramFacts, ProgramRef, RunRequest
+from tartlet.server.requests import RunRequest
 from tartlet.server.worker.connection import Connection
 from tartlet.server.worker.messages import (
     Attached,
     Beat,
-    CallFailed,
     Cancel,
-    Describe,
-    Described,
     Ended,
     Logged,
     Printed,
@@ -49,7 +46,6 @@ class WorkerLink:
         self._waker = LoopWaker(asyncio.get_running_loop())
         self._numbers = itertools.count(1)
         self._runs: dict[int, RemoteRun] = {}
-        self._calls: dict[int, asyncio.Future[ProgramFacts]] = {}
 
     @property
     def num_runs(self) -> int:
@@ -71,33 +67,17 @@ class WorkerLink:
         self._runs[number] = run
         return run
 
-    async def describe(self, program: ProgramRef) -> ProgramFacts:
-        """Ask what a program is. Raises what the worker raises; `UnavailableError` if it dies meanwhile."""
-        number = next(self._numbers)
-        self._calls[number] = asyncio.get_running_loop().create_future()
-        self._connection.send(Describe(number, program))
-        try:
-            return await self._calls[number]
-        except asyncio.CancelledError:
-            self._connection.send(Cancel(number))
-            raise
-        finally:
-            self._calls.pop(number, None)
-
     def lose(self, error: RunError) -> None:
         """End everything: the worker is gone. Its runs end with that error."""
         self.engine = None
         runs, self._runs = self._runs, {}
         for run in runs.values():
             run.end(run.usage, error)
-        for call in self._calls.values():
-            if not call.done():
-                call.set_exception(UnavailableError("the process that loaded the program is gone", hint="Ask again."))
 
     # ---- What the worker says ----
 
     def handle(self, message: ToFront) -> None:
-        """Take in a message. Of runs and calls that are over, nothing is expected any more.
+        """Take in a message. Of runs that are over, nothing is expected any more.
 
         Raises ValueError for what no worker that is well would say.
         """
@@ -116,10 +96,6 @@ class WorkerLink:
                     _check(usage)
                     if (run := self._runs.get(number)) is not None:
                         run.usage = usage
-            case Described(number, facts):
-                self._answer(number, facts)
-            case CallFailed(number, failure):
-                self._answer(number, to_error(failure))
             case Attached(engine):
                 self.engine = engine
 
@@ -131,15 +107,6 @@ class WorkerLink:
             del self._runs[number]
             run.end(run.usage, error)
             self._connection.send(Cancel(number))
-
-    def _answer(self, number: int, answer: ProgramFacts | TartletError) -> None:
-        call = self._calls.get(number)
-        if call is None or call.done():
-            return
-        if isinstance(answer, TartletError):
-            call.set_exception(answer)
-        else:
-            call.set_result(answer)
 
 
 def _check(usage: RunUsage) -> None:

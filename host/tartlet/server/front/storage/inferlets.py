@@ -112,25 +112,22 @@ class Inferlets:
         statement = statement.order_by(*(column.desc() for column in columns)).limit(limit)
         return await self._database.read(lambda connection: _read(connection, statement))
 
-    async def delete(self, tenant: str, digest: str) -> bool:
-        """Delete an inferlet and its names. Returns whether nobody has it any more, so that its file can go.
+    async def delete(self, tenant: str, digest: str) -> None:
+        """Delete an inferlet and its names, so that its file can go. Raises NotFoundError."""
 
-        Raises: NotFoundError.
-        """
-
-        def work(connection: Connection) -> bool:
+        def work(connection: Connection) -> None:
             lock_tenant(connection, tenant)
             require_inferlet(connection, tenant, digest)
             for table in (_names, _inferlets):
                 connection.execute(delete(table).where(table.c.tenant == tenant, table.c.digest == digest))
             raise_revision(connection, tenant)
-            return not connection.scalar(select(func.count()).where(_inferlets.c.digest == digest))
 
-        return await self._database.write(work)
+        await self._database.write(work)
 
-    async def digests(self) -> set[str]:
-        """Of all inferlets of all tenants. Files of others can go."""
-        return {row["digest"] for row in await self._database.rows(select(_inferlets.c.digest).distinct())}
+    async def all(self) -> set[tuple[str, str]]:
+        """The tenants and digests of all there are. Files of others can go."""
+        rows = await self._database.rows(select(_inferlets.c.tenant, _inferlets.c.digest))
+        return {(row["tenant"], row["digest"]) for row in rows}
 
 
 def _read_one(connection: Connection, tenant: str, digest: str) -> InferletRecord:

@@ -12,13 +12,15 @@ import httpx2
 import openai
 import pytest
 
-from tartlet.languages.python import guest_sources
+from tartlet.languages.language import ProgramSource
+from tartlet.languages.python import PYTHON, guest_sources
 from tartlet.server.front.app import create_app
 from tartlet.server.front.in_process import open_in_process
 from tartlet.server.front.openai.programs import FOLDER
 from tartlet.server.front.openai.published import Published
 from tartlet.server.front.runs import OpenPolicy, RunRegistry
 from tartlet.server.front.services import Services
+from tartlet.server.program_facts import source_facts
 from tartlet.server.requests import ProgramRef
 from tartlet.server.sandboxes import Sandboxes
 from tartlet.testing import FakeEngine
@@ -41,15 +43,14 @@ class Script:
 class Shelf:
     """What tenants have published. Implements `PublishedPrograms`."""
 
-    def __init__(self, sandboxes: Sandboxes, store: Callable[[str], ProgramRef]) -> None:
-        self._sandboxes = sandboxes
+    def __init__(self, store: Callable[[str], ProgramRef]) -> None:
         self._store = store
         self._published: dict[str, list[Published]] = {}
 
     async def publish(self, tenant: str, name: str, source: str) -> None:
         """Give a program a name."""
         program = self._store(source)
-        facts = await self._sandboxes.describe(program)
+        facts = source_facts(ProgramSource(PYTHON.name, "main", {"main.py": source}))
         self._published.setdefault(tenant, []).append(Published(name, program, facts, 1_700_000_000))
 
     async def all_of(self, tenant: str) -> Sequence[Published]:
@@ -86,7 +87,7 @@ async def sandboxes(engine: FakeEngine) -> AsyncIterator[Sandboxes]:
 @pytest.fixture
 def shelf(sandboxes: Sandboxes, store_source: Callable[[str], ProgramRef]) -> Shelf:
     """What is published."""
-    return Shelf(sandboxes, store_source)
+    return Shelf(store_source)
 
 
 @pytest.fixture

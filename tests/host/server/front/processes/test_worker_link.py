@@ -10,12 +10,12 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from tartlet.errors import LimitExceededError, TartletError, UnavailableError, WorkerLostError
+from tartlet.errors import LimitExceededError, TartletError, WorkerLostError
 from tartlet.events import Output, RunUsage
 from tartlet.server.front.processes.worker_link import WorkerLink
 from tartlet.server.requests import ProgramRef, RunRequest
 from tartlet.server.worker.connection import Connection
-from tartlet.server.worker.messages import MOST_BYTES, Beat, Described, Ended, Printed, ToFront
+from tartlet.server.worker.messages import MOST_BYTES, Beat, Ended, Printed, ToFront
 
 REQUEST = RunRequest("run_1", "acme", ProgramRef("d", "/nowhere", "source", "n"), "null", {"max_output_bytes": 8})
 
@@ -24,7 +24,7 @@ async def test_what_is_over_is_not_heard(link: Any) -> None:
     """A worker may still speak of it."""
     run = link.start(REQUEST)
     link.handle(Ended(1, RunUsage(), "[1]"))
-    for message in (Ended(1, RunUsage(), "[2]"), Printed(1, "late"), Beat([(1, RunUsage())]), Described(5, None)):
+    for message in (Ended(1, RunUsage(), "[2]"), Printed(1, "late"), Beat([(1, RunUsage())])):
         link.handle(message)
 
     assert json.loads(await run.result_json()) == [1]
@@ -43,15 +43,6 @@ async def test_a_lost_worker_costs_its_runs(link: Any) -> None:
     with pytest.raises(WorkerLostError, match="is gone"):
         await run.result_json()
     assert link.num_runs == 0
-
-
-async def test_who_waits_for_an_answer_of_a_lost_worker_may_ask_again(link: Any) -> None:
-    """Nothing has been done."""
-    asking = asyncio.create_task(link.describe(REQUEST.program))
-    await asyncio.sleep(0)
-    link.lose(WorkerLostError("the process is gone"))
-    with pytest.raises(UnavailableError):
-        await asking
 
 
 @pytest.mark.parametrize("usage", [RunUsage(host_calls=1 << 63), RunUsage(cpu_ms=-1.0), RunUsage(wall_ms=float("nan"))])

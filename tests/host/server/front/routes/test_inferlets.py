@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,7 +14,8 @@ ECHO = "from tartlet_sdk import inferlet\n@inferlet\ndef main(n: int, *, word: s
 
 
 def files_of(services: Services) -> list[str]:
-    return sorted(path.name for path in Path(services.catalogue.blobs.path("x")).parent.iterdir())
+    folder = services.catalogue.blobs.path("acme", "x").parent.parent
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
 async def test_source_is_taken_in(client: httpx2.AsyncClient, upload: Any) -> None:
@@ -118,7 +118,7 @@ async def test_a_deleted_inferlet_is_gone(client: httpx2.AsyncClient, upload: An
 
 
 async def test_tenants_see_nothing_of_each_other(client_of: Any, upload: Any, services: Services) -> None:
-    """Not even that both have uploaded the same, whose file they share."""
+    """Not even that both have uploaded the same, of which each has a file."""
     acme, globex = client_of("key-of-acme"), client_of("key-of-globex")
     digest = await upload(ECHO, "echo")
     for method, path in (
@@ -135,7 +135,7 @@ async def test_tenants_see_nothing_of_each_other(client_of: Any, upload: Any, se
 
     assert first.status_code == 201
     assert first.json()["names"] == []
-    assert len(files_of(services)) == 1
+    assert files_of(services) == [digest] * 2
     await acme.delete(f"/v1/inferlets/{digest}")
     assert (await globex.post(f"/v1/inferlets/{digest}/runs", json={"input": {"n": 3}})).json()["result"] == 3
     await globex.delete(f"/v1/inferlets/{digest}")

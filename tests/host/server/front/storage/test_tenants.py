@@ -60,7 +60,7 @@ async def test_a_deleted_tenant_is_gone_and_its_name_with_it(storage: Storage) -
 
     assert [tenant.name for tenant in await storage.tenants.list()] == ["default"]
     assert await storage.keys.authenticate(key.token) is None
-    assert await storage.inferlets.digests() == set()
+    assert await storage.inferlets.all() == set()
     for coroutine in (storage.tenants.get("acme"), storage.tenants.delete("acme"), storage.keys.create("acme")):
         with pytest.raises(NotFoundError):
             await coroutine
