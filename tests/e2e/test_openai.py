@@ -400,7 +400,7 @@ async def test_bad_requests_are_refused_or_answered(client: openai.AsyncOpenAI) 
     ],
 )
 async def test_schemas_with_errors_are_refused(client: openai.AsyncOpenAI, schema: Any) -> None:
-    """With the error of whoever reads them."""
+    """With the error of whoever reads them, and the parameter that has the schema."""
     response_format: Any = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
     for stream in (False, True):
         with pytest.raises(openai.BadRequestError) as caught:
@@ -408,3 +408,16 @@ async def test_schemas_with_errors_are_refused(client: openai.AsyncOpenAI, schem
                 model=MODEL, messages=QUESTION, response_format=response_format, max_tokens=4, stream=stream
             )  # type: ignore[call-overload]
         assert caught.value.message
+        assert caught.value.param == "response_format"
+    with pytest.raises(openai.BadRequestError) as caught:
+        await client.responses.create(
+            model=MODEL,
+            input="Hello",
+            text={"format": {"type": "json_schema", "name": "a", "schema": schema}},
+            max_output_tokens=4,
+        )
+    assert caught.value.param == "text.format"
+    tools: Any = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    with pytest.raises(openai.BadRequestError) as caught:
+        await client.chat.completions.create(model=MODEL, messages=QUESTION, tools=tools, tool_choice="required")
+    assert caught.value.param == "tools"

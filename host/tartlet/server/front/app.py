@@ -13,6 +13,7 @@ from tartlet.server.front.errors import add_error_handlers
 from tartlet.server.front.openai import routes as openai
 from tartlet.server.front.request_log import RequestLog
 from tartlet.server.front.routes import description, figures, health, inferlets, runs, serve, session, usage
+from tartlet.server.front.scarcity import on_os_error
 from tartlet.server.front.services import Services
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -57,4 +58,5 @@ def create_app(services: Services, routers: Iterable[APIRouter] = ROUTERS) -> Fa
         ),
     ]
     add_error_handlers(app)
+    app.add_exception_handler(OSError, on_os_error)
     return app

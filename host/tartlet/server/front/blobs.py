@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import hashlib
 import os
 import tempfile
@@ -18,9 +17,9 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from tartlet.server.front.errors import ApiError
+from tartlet.server.front.scarcity import storage_error
 
 _PART = "upload-"
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _Key: TypeAlias = tuple[str, str]
 """A tenant and a digest."""
@@ -127,13 +126,6 @@ class Blobs:
 
     def _remove(self, key: _Key) -> None:
         self.path(*key).unlink(missing_ok=True)
-
-
-def storage_error(error: OSError) -> ApiError:
-    """The error for a disk that is full or fails. What exactly is wrong is the operator's business."""
-    if error.errno in _FULL:
-        return ApiError(507, "storage_full", "the server's disk is full", hint="Tell the server's operator.")
-    return ApiError(503, "storage_failed", "the server's disk fails", hint="Tell the server's operator.")
 
 
 async def _write(file: IO[bytes], chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[str, int]:

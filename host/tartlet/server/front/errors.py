@@ -146,7 +146,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _on_http_exception)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(ClientDisconnect, _on_client_gone)
-    app.add_exception_handler(Exception, _on_fault)
+    app.add_exception_handler(Exception, on_fault)
 
 
 def invalid_request(error: RequestValidationError) -> ApiError:
@@ -209,7 +209,7 @@ async def _on_client_gone(_request: Request, _error: Exception) -> Response:
     return error_response(ApiError(CLIENT_CLOSED_REQUEST, "client_closed_request", "the client is gone"))
 
 
-async def _on_fault(request: Request, error: Exception) -> Response:
+async def on_fault(request: Request, error: Exception) -> Response:
     """A fault of ours: the log has its trace, the client the request's id."""
     request_id = getattr(request.state, "request_id", "")
     logger.error("fault", exc_info=error, extra={"request_id": request_id})

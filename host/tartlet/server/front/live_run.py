@@ -8,11 +8,13 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Iterator
+from typing import Literal
 
 from tartlet.errors import LimitExceededError, RunCancelledError, TartletError, UnavailableError
 from tartlet.events import RunUsage
 from tartlet.server.failures import to_failure
 from tartlet.server.front.run_events import Dropped, EventBuffer, Numbered, Outcome
+from tartlet.server.front.scarcity import scarcity
 from tartlet.server.requests import RunRequest
 from tartlet.server.sandboxes import RunHandle, Sandboxes
 from tartlet.server.worker.messages import MAX_RESULT_BYTES
@@ -21,6 +23,8 @@ logger = logging.getLogger("tartlet.server")
 
 BUFFER_BYTES = 1 << 20
 """Of each run's events, for readers that come late or are slow."""
+
+CancelledBy = Literal["client", "request", "shutdown"]
 
 
 class LiveRun:
@@ -42,14 +46,16 @@ class LiveRun:
         self.program = program
         self.digest = digest
         self.is_detached = is_detached
-        self.created = time.time()
-        """Seconds since 1970."""
+        self.created_ms = int(time.time() * 1000)
+        """Milliseconds since 1970."""
         self.is_admitted = False
         """Whether its start has been allowed."""
         self.usage = RunUsage()
         """All of it once it has ended; what is known before is nothing."""
         self.outcome: Outcome | None = None
         """How it has ended; None while it goes on."""
+        self.cancelled_by: CancelledBy | None = None
+        """Who wanted its end, if somebody did: a client by going away or by a request, or the server, shutting down."""
         self._buffer = EventBuffer(buffer_bytes)
         self._changed = asyncio.Event()
         self._handle: RunHandle | None = None
@@ -97,11 +103,12 @@ class LiveRun:
         outcome.raise_failure()
         return outcome.result_json or "null"
 
-    def cancel(self, reason: TartletError | None = None) -> None:
+    def cancel(self, reason: TartletError | None = None, *, by: CancelledBy = "request") -> None:
         """End it soon; it then fails with this reason. Returns at once; no effect if it has ended."""
         if self.has_ended:
             return
-        self._reason = self._reason or reason or RunCancelledError("the run was cancelled")
+        if self._reason is None:
+            self._reason, self.cancelled_by = reason or RunCancelledError("the run was cancelled"), by
         if self._handle is not None:
             self._handle.cancel()
 
@@ -120,7 +127,7 @@ class LiveRun:
         finally:
             self._num_holders -= 1
             if not self._num_holders and not self.is_detached:
-                self.cancel(RunCancelledError("the client that had asked for the run is gone"))
+                self.cancel(RunCancelledError("the client that had asked for the run is gone"), by="client")
 
     async def drive(self, sandboxes: Sandboxes, request: RunRequest) -> Outcome:
         """Start it, keep its events, and tell how it has ended. Never raises but when it is cancelled itself."""
@@ -144,6 +151,8 @@ class LiveRun:
                 return Outcome("cancelled", failure=to_failure(self._reason or error))
             return Outcome("failed", failure=to_failure(error))
         except Exception as error:
+            if isinstance(error, OSError) and (found := scarcity(error)) is not None:
+                return Outcome("failed", failure=to_failure(UnavailableError(found.message, hint=found.hint)))
             logger.exception("fault", extra={"run_id": self.run_id})
             return Outcome("failed", failure=to_failure(UnavailableError(f"internal error: {type(error).__name__}")))
 

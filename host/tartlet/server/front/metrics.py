@@ -52,6 +52,7 @@ class Metrics:
             buckets=SECONDS,
         )
         self._runs = counter("tartlet_request_success", "Runs that have ended.", "finished_reason")
+        self._cancelled = counter("tartlet_runs_cancelled", "Runs that were cancelled, by whom.", "reason")
         self._tenant_runs = counter("tartlet_runs", "Runs that have ended.", "tenant", "status")
         self._limits = counter("tartlet_limit_exceeded", "Runs that a limit has ended.", "limit")
         self._prompt_tokens = counter("tartlet_prompt_tokens", "Tokens of prompts.", "tenant")
@@ -103,6 +104,8 @@ class Metrics:
         tenant = self._label(run.tenant)
         self._runs.labels(outcome.status).inc()
         self._tenant_runs.labels(tenant, outcome.status).inc()
+        if outcome.status == "cancelled":
+            self._cancelled.labels(run.cancelled_by or "shutdown").inc()
         if failure is not None and failure.limit:
             self._limits.labels(failure.limit).inc()
         self._prompt_tokens.labels(tenant).inc(usage.prompt_tokens)

@@ -43,7 +43,9 @@ class StoredPolicy:
 
     async def begin(self, run: LiveRun, claim: Claim | None) -> None:
         """See `RunPolicy`. Raises EarlierRun, too."""
-        counts = await self._storage.runs.start(run.run_id, run.tenant, run.digest, run.program, claim=claim)
+        counts = await self._storage.runs.start(
+            run.run_id, run.tenant, run.digest, run.program, started_ms=run.created_ms, claim=claim
+        )
         if counts != run.run_id:
             raise EarlierRun(counts)
         self._metrics.run_began()

@@ -9,7 +9,9 @@ import time
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.utils import ClientDisconnected
 
+from tartlet.server.front.errors import CLIENT_CLOSED_REQUEST
 from tartlet.server.front.metrics import Metrics
 
 logger = logging.getLogger("tartlet.requests")
@@ -48,6 +50,8 @@ class RequestLog:
 
         try:
             await self._app(scope, receive, noting)
+        except ClientDisconnected:
+            status = CLIENT_CLOSED_REQUEST
         finally:
             caller = state.get("caller")
             seconds = time.monotonic() - began

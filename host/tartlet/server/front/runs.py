@@ -204,7 +204,7 @@ class RunRegistry:
         self._is_draining = True
         await self._wait(seconds)
         for run in [*self._live.values()]:
-            run.cancel(RunCancelledError(SHUTTING_DOWN))
+            run.cancel(RunCancelledError(SHUTTING_DOWN), by="shutdown")
         await self._wait(10)
 
     async def close(self) -> None:

@@ -203,7 +203,7 @@ def live_run_fields(run: LiveRun) -> dict[str, Any]:
         "object": "run",
         "inferlet": run.digest,
         "name": run.program,
-        "created": run.created,
+        "created": run.created_ms / 1000,
         **outcome_fields(run.outcome),
         "note": None,
         "usage": usage_fields(run.usage) if run.has_ended else None,

@@ -74,11 +74,14 @@ class Refusal(msgspec.Struct, frozen=True):
     code: str
     message: str
     hint: str = ""
+    param: str | None = None
+    """What is wrong in the request, if that is known: `schema` or `tools`."""
 
-    def to_error(self) -> ApiError:
-        """The error for the client."""
+    def to_error(self, schema_param: str) -> ApiError:
+        """The error for the client, in whose request that parameter has the schema of the answer."""
         code = _CODES.get(self.code, self.code.replace("-", "_"))
-        return ApiError(_STATUSES.get(self.code, 400), code, self.message, hint=self.hint)
+        param = schema_param if self.param == "schema" else self.param
+        return ApiError(_STATUSES.get(self.code, 400), code, self.message, hint=self.hint, param=param)
 
 
 class _Result(msgspec.Struct, frozen=True):
@@ -105,10 +108,16 @@ class Answering(Protocol):
 
 
 class EndpointAnswering:
-    """A run of one of the programs in `inferlets`. Implements `Answering`."""
+    """A run of one of the programs in `inferlets`. Implements `Answering`.
 
-    def __init__(self, run: LiveRun) -> None:
+    Args:
+        run: of the program.
+        schema_param: the parameter of the request that has the schema of the answer.
+    """
+
+    def __init__(self, run: LiveRun, schema_param: str) -> None:
         self.run = run
+        self._schema_param = schema_param
         self._decoder = msgspec.json.Decoder(Piece)
 
     async def pieces(self) -> AsyncGenerator[Piece, None]:
@@ -124,7 +133,7 @@ class EndpointAnswering:
         """What the program returns."""
         result = msgspec.json.decode(await self.run.result_json(), type=_Result)
         if result.error is not None:
-            raise result.error.to_error()
+            raise result.error.to_error(self._schema_param)
         assert result.usage is not None
         return Answer(result.choices, result.usage)
 

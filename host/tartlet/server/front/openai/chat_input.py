@@ -23,8 +23,6 @@ def chat_input(request: ChatRequest, model: ModelInfo) -> dict[str, Any]:
     """The input of `inferlets/chat.py`. Raises ApiError for what does not go together."""
     if request.top_logprobs and not request.logprobs:
         raise _conflict("top_logprobs", "top_logprobs needs logprobs to be true")
-    if request.stream_options is not None and not request.stream:
-        raise _conflict("stream_options", "stream_options is only allowed with stream")
     tools = [tool.function.model_dump(exclude_none=True, exclude={"strict"}) for tool in request.tools or ()]
     forced = forced_names(
         tools, request.tool_choice.function.name if isinstance(request.tool_choice, NamedTool) else request.tool_choice

@@ -25,9 +25,6 @@ def completion_input(request: CompletionRequest, model: ModelInfo) -> dict[str, 
         raise ApiError(400, "invalid_request", "best_of is only supported if it is equal to n", param="best_of")
     if request.echo and request.logprobs is not None:
         raise ApiError(400, "invalid_request", "echo together with logprobs is not supported", param="echo")
-    if request.stream_options is not None and not request.stream:
-        message = "stream_options is only allowed with stream"
-        raise ApiError(400, "invalid_request", message, param="stream_options")
     for prompt in prompts:
         if not isinstance(prompt, str):
             check_token(max(prompt), model, "prompt")

@@ -26,8 +26,11 @@ def settings_of(
     prediction: str | None = None,
     has_parallel_calls: bool = True,
 ) -> dict[str, Any]:
-    """The `settings` of the programs' input, with OpenAI's defaults. Raises ApiError for what the model has not."""
+    """The `settings` of the programs' input, with OpenAI's defaults. Raises ApiError for what the model has not, or what does not go together."""
     own = request if isinstance(request, GenerationParameters) else None
+    if own and own.stream_options is not None and not own.stream:
+        message = "stream_options is only allowed with stream"
+        raise ApiError(400, "invalid_request", message, param="stream_options")
     seed = own.seed if own else None
     return {
         "n": (own.n if own else None) or 1,
@@ -35,7 +38,7 @@ def settings_of(
         "max_tokens": None if max_tokens is None else min(max_tokens, model.context_len),
         "stop": (own.stop if own else None) or [],
         "logprobs": logprobs,
-        "schema": None if schema is None else _schema_text(schema),
+        "schema": None if schema is None else _schema_text(schema, request.schema_param),
         "prediction": prediction,
         "parallel_calls": has_parallel_calls,
         "controller": None,
@@ -90,9 +93,9 @@ def _checked_biases(biases: dict[str, float], model: ModelInfo) -> dict[str, flo
     return biases
 
 
-def _schema_text(schema: dict[str, Any]) -> str:
+def _schema_text(schema: dict[str, Any], param: str) -> str:
     text = json.dumps(schema, ensure_ascii=False)
     if len(text) > MOST_SCHEMA_BYTES:
         message = f"the schema has {len(text):,} characters, at most {MOST_SCHEMA_BYTES:,} are allowed"
-        raise ApiError(400, "invalid_request", message, param="response_format")
+        raise ApiError(400, "invalid_request", message, param=param)
     return text

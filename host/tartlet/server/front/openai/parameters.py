@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
@@ -79,6 +79,8 @@ class Sampling(BaseModel):
     """
 
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
+    schema_param: ClassVar[str] = "response_format"
+    """The parameter that has the schema of the answer."""
 
     model: Annotated[str, Field(min_length=1, max_length=512)]
     stream: bool | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
@@ -128,6 +128,8 @@ class ResponseStreamOptions(Strict):
 
 class ResponseRequest(Sampling):
     """The body. What is described as ignored or unsupported is part of OpenAI's interface."""
+
+    schema_param: ClassVar[str] = "text.format"
 
     input: Annotated[
         Annotated[str, Tag("text")]

@@ -79,5 +79,5 @@ async def start(
         run = await services.runs.start(
             tenant, endpoint_program(endpoint), input_json(given), programs=programs, label=body.model
         )
-        answering, mark = EndpointAnswering(run), fingerprint(model)
+        answering, mark = EndpointAnswering(run, body.schema_param), fingerprint(model)
     return answering, About(run.run_id, int(time.time()), body.model, mark)

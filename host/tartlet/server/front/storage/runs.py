@@ -77,7 +77,16 @@ class Runs:
         """The time by which runs start and end."""
         return self._database.now_ms()
 
-    async def start(self, run_id: str, tenant: str, digest: str, name: str, *, claim: Claim | None = None) -> str:
+    async def start(
+        self,
+        run_id: str,
+        tenant: str,
+        digest: str,
+        name: str,
+        *,
+        started_ms: int | None = None,
+        claim: Claim | None = None,
+    ) -> str:
         """Note that a run starts. With a claim, the earlier run of the same request may take its place.
 
         Returns: The id of the run that counts: `run_id`, or that of the earlier run; then nothing has been noted.
@@ -88,7 +97,7 @@ class Runs:
             ConflictError: It was used for another request.
         """
         values: dict[str, object] = {"run_id": run_id, "tenant": tenant, "digest": digest, "name": name, "note": ""}
-        values |= {"state": "running", "started_ms": self._database.now_ms()}
+        values |= {"state": "running", "started_ms": self._database.now_ms() if started_ms is None else started_ms}
 
         def work(connection: Connection) -> str:
             lock_tenant(connection, tenant)

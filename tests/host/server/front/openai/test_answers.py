@@ -47,7 +47,7 @@ async def ended_run(told: Told, **options: Any) -> LiveRun:
 async def test_lines_are_pieces() -> None:
     """However the output was cut."""
     told = Told('{"index":0,"te', 'xt":"a"}\n{"index":1,"finish":"stop"}\n{"index"', ':0,"call":"f"}\n')
-    answering = EndpointAnswering(await ended_run(told))
+    answering = EndpointAnswering(await ended_run(told), "response_format")
 
     assert [piece async for piece in answering.pieces()] == [
         Piece(0, "a"),
@@ -62,7 +62,7 @@ async def test_the_result_is_the_answer() -> None:
         '{"choices":[{"text":"a","calls":[],"logprobs":[],"finish":"stop"}],'
         '"usage":{"prompt_tokens":1,"cached_tokens":0,"completion_tokens":2}}'
     )
-    answer = await EndpointAnswering(await ended_run(Told(result=result))).answer()
+    answer = await EndpointAnswering(await ended_run(Told(result=result)), "response_format").answer()
 
     assert answer.choices[0].text == "a"
     assert answer.usage.completion_tokens == 2
@@ -72,11 +72,13 @@ async def test_a_refusal_is_an_error() -> None:
     """With the code that clients know, where there is one."""
     told = Told(result='{"error":{"code":"context-overflow","message":"too long","hint":"shorter"}}')
     with pytest.raises(ApiError) as caught:
-        await EndpointAnswering(await ended_run(told)).answer()
+        await EndpointAnswering(await ended_run(told), "response_format").answer()
 
     assert (caught.value.status, caught.value.code) == (400, "context_length_exceeded")
-    assert Refusal("quota-exceeded", "too much").to_error().code == "quota_exceeded"
-    assert Refusal("not-found", "no model").to_error().status == 404
+    assert Refusal("quota-exceeded", "too much").to_error("text.format").code == "quota_exceeded"
+    assert Refusal("not-found", "no model").to_error("text.format").status == 404
+    assert Refusal("unsupported", "no", param="schema").to_error("text.format").param == "text.format"
+    assert Refusal("unsupported", "no", param="tools").to_error("text.format").param == "tools"
 
 
 async def test_what_is_lost_is_an_error() -> None:
@@ -91,4 +93,4 @@ async def test_a_run_that_fails_raises() -> None:
     run = LiveRun("acme", "openai/chat", "ab")
     run.finish(Outcome("failed", failure=to_failure(GuestError("boo"))))
     with pytest.raises(GuestError, match="boo"):
-        await EndpointAnswering(run).answer()
+        await EndpointAnswering(run, "response_format").answer()

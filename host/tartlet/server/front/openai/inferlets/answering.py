@@ -206,7 +206,7 @@ async def plain(context: Context, choice: Choice, settings: Settings, index: int
         stop=settings.stop_condition(),
         logprobs=settings.logprobs,
         chunk_interval=settings.chunk_interval,
-        constraint=None if settings.schema is None else json_constraint(settings.schema),
+        constraint=None if settings.schema is None else JsonConstraint(settings.schema, "schema"),
         speculation=None if settings.prediction is None else Speculation(settings.prediction),
         controller=settings.controller,
         config=settings.config,
@@ -222,16 +222,37 @@ async def plain(context: Context, choice: Choice, settings: Settings, index: int
     return draft.usage
 
 
-def json_constraint(schema: str) -> Constraint:
-    """JSON of a schema, which stays text: nobody here wants the value."""
-    return Constraint("json_schema", schema, str)
+class BadSchema(InvalidArgument):
+    """A schema of the request cannot be used; `param` is the one that has it, `schema` or `tools`."""
+
+    def __init__(self, error: TartletError, param: str) -> None:
+        super().__init__(error.message, hint=error.hint)
+        self.param = param
+
+
+class JsonConstraint(Constraint):
+    """JSON of a schema, which stays text: nobody here wants the value. `param` is the parameter that has the schema."""
+
+    param: str
+
+    def __init__(self, schema: str, param: str) -> None:
+        super().__init__("json_schema", schema, str)
+        object.__setattr__(self, "param", param)  # constraints are frozen
+
+    async def compile(self, *given: Any) -> Any:
+        """As any constraint. Raises BadSchema."""
+        try:
+            return await super().compile(*given)
+        except (InvalidArgument, Unsupported) as error:
+            raise BadSchema(error, self.param) from None
 
 
 def refusal(error: TartletError) -> dict[str, Any]:
     """The result of a request that cannot be carried out. Raises the error again if it is no fault of the request."""
     if not isinstance(error, REFUSALS):
         raise error
-    return {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
+    param = error.param if isinstance(error, BadSchema) else None
+    return {"error": {"code": error.code, "message": error.message, "hint": error.hint, "param": param}}
 
 
 def _call_parser(names: list[str]) -> CallParser:

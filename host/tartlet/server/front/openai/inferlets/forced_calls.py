@@ -6,7 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
-from answering import Choice, Settings, json_constraint
+from answering import Choice, JsonConstraint, Settings
 from tool_format import BEGIN
 
 from tartlet_sdk import Context, Usage
@@ -32,7 +32,7 @@ async def forced_call(
         sampler,
         stop=settings.stop_condition(named.generated_tokens if named else 0),
         chunk_interval=settings.chunk_interval,
-        constraint=json_constraint(json.dumps(tool.get("parameters") or {"type": "object"})),
+        constraint=JsonConstraint(json.dumps(tool.get("parameters") or {"type": "object"}), "tools"),
     )
     if settings.is_streaming:
         async for chunk in generation:
