@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import websockets
 
 from tests.host.server.chaos.conftest import ROOMY, MakeServer
 from tests.host.server.chaos.raw_client import RawClient
@@ -37,6 +38,14 @@ async def main(n: int) -> str:
     context = Model.default().context()
     context.fill("Once upon a time. " * 20)
     return (await context.generate(max_tokens=n)).text
+"""
+SILENT = """
+import asyncio
+from tartlet_sdk import inferlet
+
+@inferlet
+async def main() -> None:
+    await asyncio.sleep(2)
 """
 LOUD = """
 from tartlet_sdk import inferlet
@@ -160,6 +169,27 @@ async def _vanish_in_a_session(client: httpx2.AsyncClient, server: ServerProcess
     assert await living(client) == 1
     assert (await client.delete(f"/v1/runs/{run_id}")).status_code in (200, 202)
     await until(client, 0)
+
+
+async def test_silent_runs_keep_their_connections(make_server: MakeServer) -> None:
+    """However long nothing happens: a stream says that it is alive, and a session is there when something comes."""
+    server = make_server(settings={"ping_s": 0.1})
+    await server.start()
+    client = server.client()
+    await upload(client, SILENT, "silent")
+    comments = 0
+    async with client.stream("POST", "/v1/inferlets/silent/runs", json={"stream": True}) as stream:
+        async for line in stream.aiter_lines():
+            comments += line.startswith(":")
+    run_id = (await client.post("/v1/inferlets/silent/runs", json={"wait": False})).json()["id"]
+    address = f"{server.url.replace('http', 'ws')}/v1/runs/{run_id}/session"
+    async with websockets.connect(address, additional_headers={"Authorization": f"Bearer {server.key}"}) as session:
+        types = [json.loads(message)["type"] async for message in session]
+
+    assert comments > 10
+    assert types == ["started", "usage", "finished"]
+    await server.check_idle()
+    await server.stop()
 
 
 async def test_slow_readers_hold_up_nobody(client: httpx2.AsyncClient, server: ServerProcess) -> None:

@@ -156,7 +156,7 @@ async def more_than_the_pool_holds(client: httpx2.AsyncClient) -> None:
 
 
 async def gone_while_a_prompt_is_read(client: httpx2.AsyncClient, server: ServerProcess) -> None:
-    """B7, B8, B10: a client goes in the midst of a prompt, or of many answers: pages are free soon, and it is counted."""
+    """B7, B8, B10: a client goes in the midst of a prompt, or of many answers: all is free soon, and it is counted."""
     before = await cancelled_by_clients(client)
     for n in (1, 6):
         for stream in (False, True):

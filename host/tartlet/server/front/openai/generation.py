@@ -26,7 +26,10 @@ def settings_of(
     prediction: str | None = None,
     has_parallel_calls: bool = True,
 ) -> dict[str, Any]:
-    """The `settings` of the programs' input, with OpenAI's defaults. Raises ApiError for what the model has not, or what does not go together."""
+    """The `settings` of the programs' input, with OpenAI's defaults.
+
+    Raises ApiError for what the model has not, or what does not go together.
+    """
     own = request if isinstance(request, GenerationParameters) else None
     if own and own.stream_options is not None and not own.stream:
         message = "stream_options is only allowed with stream"
