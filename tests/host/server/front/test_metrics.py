@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tartlet.errors import LimitExceededError
+from tartlet.errors import LimitExceededError, RunCancelledError
 from tartlet.events import RunUsage
 from tartlet.server.failures import to_failure
 from tartlet.server.front.live_run import LiveRun
@@ -36,6 +36,20 @@ async def test_runs_are_counted_by_tenant() -> None:
     assert 'tartlet_limit_exceeded_total{limit="max_cpu_ms"} 1.0' in text
     assert "tartlet_runs_live 0.0" in text
     assert "tartlet_time_to_first_token_seconds_count 2.0" in text
+
+
+async def test_runs_that_were_cancelled_are_counted_by_who_wanted_it() -> None:
+    """A client that has gone, somebody who asked for it, or the server as it was shut down."""
+    metrics = Metrics()
+    error = to_failure(RunCancelledError("the run was cancelled"))
+    for by in ("client", "request", "request", "shutdown"):
+        run = LiveRun("acme", "p", "d")
+        run.cancel(by=by)
+        metrics.run_began()
+        metrics.run_ended(run, Outcome("cancelled", failure=error))
+
+    for by, count in (("client", 1), ("request", 2), ("shutdown", 1)):
+        assert f'tartlet_runs_cancelled_total{{reason="{by}"}} {count}.0' in text_of(metrics)
 
 
 async def test_only_so_many_tenants_have_their_own() -> None:

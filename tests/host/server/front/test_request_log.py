@@ -6,6 +6,11 @@ from collections.abc import Callable
 
 import httpx2
 import pytest
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.utils import ClientDisconnected
+
+from tartlet.server.front.metrics import Metrics
+from tartlet.server.front.request_log import RequestLog
 
 
 @pytest.mark.parametrize("given", ["abc-123", "A" * 64])
@@ -47,3 +52,19 @@ async def test_what_is_refused_is_logged(
     await client_of("").get("/nothing")
 
     assert [record.status for record in caplog.records if record.name == "tartlet.requests"] == [404]
+
+
+async def test_a_client_that_goes_in_a_handshake_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    """It is one line, with a status of its own; no error is left for others to tell."""
+
+    async def gone(scope: Scope, receive: Receive, send: Send) -> None:
+        raise ClientDisconnected
+
+    async def nothing(*_: object) -> None:
+        pass
+
+    caplog.set_level(logging.INFO, "tartlet.requests")
+    scope: Scope = {"type": "websocket", "headers": []}
+    await RequestLog(gone, Metrics())(scope, nothing, nothing)  # type: ignore[arg-type]
+
+    assert [record.status for record in caplog.records if record.name == "tartlet.requests"] == [499]
