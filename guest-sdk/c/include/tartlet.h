@@ -17,7 +17,7 @@
  * With -DTARTLET_CONTROLLER it is a controller instead: `start` and `step`.
  *
  * A `const char *` ends with a NUL. So does each text of the host, and so `text.data` is one; but a text that has a NUL
- * in it seems shorter than it is. printf and assert write to the run's output. */
+ * in it seems shorter than it is. printf writes to the run's output; assert ends the run as tartlet_assert does. */
 
 #include "tartlet_bindings.h"
 

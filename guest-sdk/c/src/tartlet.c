@@ -122,6 +122,12 @@ _Noreturn void tartlet_fail_at(const char *file, int line, const char *format, .
   end_run(tartlet_text(text));
 }
 
+/* The C library's own calls it. */
+_Noreturn void __assert_fail(const char *condition, const char *file, int line, const char *function) {
+  (void)function;
+  tartlet_fail_at(file, line, "%s does not hold", condition);
+}
+
 const char *tartlet_error_code_name(tartlet_error_code code) {
   static const char *const names[] = {
       "invalid-argument",  "not-found",   "already-exists", "permission-denied", "quota-exceeded",

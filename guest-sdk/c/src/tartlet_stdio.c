@@ -1,5 +1,5 @@
-/* What stdio writes becomes the run's output: printf, puts, assert. These are the functions of WASI that it would call;
- * with them the program imports none. */
+/* What stdio writes becomes the run's output. These are the functions of WASI that it would call: with them, a program
+ * that prints imports none. */
 
 #include <stdint.h>
 #include <string.h>

