@@ -50,7 +50,7 @@ def build_component(source: Path, output: Path, progress: Progress = silent) -> 
     task = f"Building {output.name}"
     sdk = sdk_folder(NAME)
     with folder_for(output.absolute()) as folder:
-        core = folder / f"{files[0].stem}.wasm"  # the file's name is the module's, which traps show
+        core = folder / files[0].stem  # the file's name is the module's, which traps show
         command = [compiler, "cc", *_FLAGS, *(["-DTARTLET_CONTROLLER="] if is_controller else [])]
         command += [f"-I{sdk / 'include'}", "-o", str(core)]
         # The SDK first: what it has instead of the C library's own counts then.

@@ -5,15 +5,26 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tartlet.errors import GuestError, TartletError, memory_limit_error
+from tartlet.errors import GuestError, GuestTrapError, TartletError, memory_limit_error
 from tartlet.limits import Limits
 from tartlet.runtime.channel import Outcome
 
+MAX_LAST_WORDS = 4000
+"""Characters of what a program said before it trapped that its error repeats."""
 _OUT_OF_MEMORY = re.compile(r"^MemoryError\b.*\Z", re.MULTILINE)
 
 
-def read_outcome(result: Any, limits: Limits) -> Outcome:
-    """The outcome, given what the fiber ended with: the lifted `result<string, string>` of `run`, or an error."""
+def read_outcome(result: Any, limits: Limits, last_words: str | None = None) -> Outcome:
+    """How the run ended.
+
+    Args:
+        result: What the fiber ended with: the lifted `result<string, string>` of `run`, or an error.
+        limits: The run's.
+        last_words: If the program logged an error and has called nothing since, that. Languages without exceptions
+            tell so why they abort: the message of a panic, an assertion that does not hold.
+    """
+    if last_words and type(result) is GuestTrapError:
+        return GuestTrapError(f"{last_words[:MAX_LAST_WORDS]}\n{result.message}", hint=result.hint)
     if isinstance(result, TartletError):
         return result
     is_ok, text = result

@@ -104,6 +104,7 @@ class RunState(GuestState):
         self._on_finish = on_finish
         self._wall_timer: Timer | None = None
         self._has_finished = False
+        self._last_error = (-1, "")  # what it logged, and how many host calls it had made then
 
     @property
     def run(self) -> RunState:
@@ -162,7 +163,9 @@ class RunState(GuestState):
 
     def on_fiber_end(self, result: Any) -> None:
         """Take in the fiber's end: what `run` returned, lifted, or an error."""
-        self._finish(read_outcome(result, self.limits))
+        calls, message = self._last_error
+        is_last = self._fiber is not None and self._fiber.num_host_calls == calls
+        self._finish(read_outcome(result, self.limits, message if is_last else None))
 
     def _finish(self, outcome: Outcome) -> None:
         self._has_finished = True
@@ -268,6 +271,8 @@ class RunState(GuestState):
         """Add a log line. Raises LimitExceededError."""
         self.counters.add_output(len(log.message.encode()) + EVENT_BYTES)
         self._channel.put(log)
+        if log.level == "error" and self._fiber is not None:
+            self._last_error = self._fiber.num_host_calls, log.message
 
     def tell_variable(self, variable: Variable, size: int) -> None:
         """Tell the caller of a variable that is written, of so many bytes. Raises LimitExceededError."""

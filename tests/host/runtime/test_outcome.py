@@ -1,8 +1,8 @@
 import pytest
 
-from tartlet.errors import DeadlockError, GuestError, LimitExceededError
+from tartlet.errors import DeadlockError, GuestError, GuestTrapError, LimitExceededError
 from tartlet.limits import Limits
-from tartlet.runtime.outcome import read_outcome
+from tartlet.runtime.outcome import MAX_LAST_WORDS, read_outcome
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "main.py", line 3, in main\nMemoryError\n'
 
@@ -45,3 +45,17 @@ def test_a_memory_error_in_passing_is_the_programs_own() -> None:
     outcome = read_outcome((False, f"{TRACEBACK}\nDuring handling: ValueError: x"), Limits())
 
     assert isinstance(outcome, GuestError)
+
+
+def test_a_trap_is_told_with_what_the_program_said_last() -> None:
+    """What it logged before it aborted comes first, bounded; any other end stands for itself."""
+    trap = GuestTrapError("the program aborted itself\n  at main!run", hint="a hint")
+
+    outcome = read_outcome(trap, Limits(), "main.c:3: no")
+
+    assert isinstance(outcome, GuestTrapError)
+    assert outcome.message == "main.c:3: no\nthe program aborted itself\n  at main!run"
+    assert outcome.hint == "a hint"
+    assert len(str(read_outcome(trap, Limits(), "x" * 10**6))) < MAX_LAST_WORDS + 100
+    assert read_outcome(trap, Limits(), None) is trap
+    assert read_outcome((True, "1"), Limits(), "main.c:3: no") == "1"
