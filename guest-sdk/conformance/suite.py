@@ -38,6 +38,8 @@ class Case:
     """`fake`; `plain`: a fake one that can do little; `tiny`: the tiny model; `model`: numbers of a model."""
     seed: int | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
+    uses_bindings: bool = False
+    """It calls functions of the contract besides the SDK's."""
 
     @property
     def group(self) -> str:

@@ -200,6 +200,13 @@ def mask_id(t: Transcript) -> None:
         t.say("the same at every call", one.id() == one.id())
 
 
+@case("constraints.masks-by-bytes")
+def masks_by_bytes(t: Transcript) -> None:
+    digits = Mask.where(lambda text: text.isdigit())
+    odd = Mask.where(lambda text: len(text) != 1 or text[0] % 2 == 1)
+    t.say("counts", len(digits), len(odd), len(digits & odd), len(digits | odd), len(odd - digits), len(~odd))
+
+
 @case("constraints.masks-in-use")
 async def masks_in_use(t: Transcript) -> None:
     draft = await filled("Once").generate(mask=Mask.of([67]), max_tokens=3)

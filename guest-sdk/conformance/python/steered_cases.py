@@ -89,6 +89,18 @@ async def failed(t: Transcript) -> None:
             t.say(do, error.code, "the reason is seven é" in error.message)
 
 
+@case("controllers.cancelled")
+async def cancelled(t: Transcript) -> None:
+    context = filled("endless")
+    running = context.generate(controller="steered", config={"do": "go"}, chunk_interval=0)
+    await anext(running)
+    running.cancel()
+    async for _ in running:
+        pass
+    t.say("finish", running.result.finish_reason)
+    t.attempt("the context is free", context.truncate, 7)
+
+
 def start(context: wit.contexts.Context, do: str, streaming: bool = False) -> wit.controllers.Controlled:
     sampling = wit.generation.Sampling(*GREEDY, [], None)
     stop = wit.generation.StopConditions(None, [], [], False)
