@@ -71,7 +71,7 @@ def _reply(context: str) -> str:
 @contextmanager
 def fake_host(port: Port) -> Iterator[Suite]:
     """A language's programs on a fake engine, for the cases of `fake`; checks at the end that nothing has leaked."""
-    engine = FakeEngine(_reply, token_delay_s=0.0002, num_pages=320, context_len=2048, adapters=["polite"])
+    engine = FakeEngine(_reply, token_delay_s=0.0005, num_pages=320, context_len=2048, adapters=["polite"])
     with sync.Host(engine=engine, programs={CONTROLLER: port.controller}) as host:
         yield Suite(host, host.load(port.program))
     engine.check_integrity()

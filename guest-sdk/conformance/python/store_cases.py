@@ -109,11 +109,10 @@ async def race(t: Transcript) -> None:
         swap = variables.compare_and_swap("winner", f"{name}: {draft.text[:5]}", 0)
         variables.append("log", f"{name} {'won' if swap.written else 'lost'};")
 
-    long, short = filled("0123456789" * 12), filled("short")
-    slow = asyncio.create_task(answer(long, "long"))
-    fast = asyncio.create_task(answer(short, "short"))
+    fast = asyncio.create_task(answer(filled("short"), "short"))
+    slow = asyncio.create_task(answer(filled("endless"), "long"))
     t.say("winner", (await variables.wait("winner")).value)
-    await asyncio.gather(slow, fast)
+    await asyncio.gather(fast, slow)
     t.say("log", variables.get("log").value)
 
 

@@ -17,19 +17,18 @@ import suite
 
 
 @pytest.fixture(scope="session")
-def called() -> Iterator[set[str]]:
-    """The functions of the contract that have been called since it was cleared."""
-    with recording.recorded_calls() as names:
-        yield names
+def calls() -> dict[tuple[str, str], set[str]]:
+    """The functions of the contract that have been called, by language and case, of what has been run so far."""
+    return {}
 
 
 RunCase = Callable[[str, suite.Case], list[str]]
 
 
 @pytest.fixture(scope="session")
-def run_case(called: set[str]) -> Iterator[RunCase]:
+def run_case(calls: dict[tuple[str, str], set[str]]) -> Iterator[RunCase]:
     """Runs a case in a language; each has its hosts, made when they are first asked for. Skips without its tools."""
-    with ExitStack() as stack:
+    with recording.recorded_calls() as called, ExitStack() as stack:
         hosts: dict[tuple[str, object], suite.Suite] = {}
 
         def run(language: str, case: suite.Case) -> list[str]:
@@ -39,6 +38,8 @@ def run_case(called: set[str]) -> Iterator[RunCase]:
             if (language, make) not in hosts:
                 hosts[language, make] = stack.enter_context(make(languages.LANGUAGES[language]))
             called.clear()
-            return hosts[language, make].run(case)
+            lines = hosts[language, make].run(case)
+            calls[language, case.name] = set(called)
+            return lines
 
         yield run

@@ -35,14 +35,15 @@ def functions_of(world: str) -> dict[str, Function]:
 @pytest.mark.runner
 @pytest.mark.parametrize("language", languages.LANGUAGES)
 def test_an_sdk_reaches_every_function(
-    language: str, run_case: Callable[[str, suite.Case], list[str]], called: set[str]
+    language: str, run_case: Callable[[str, suite.Case], list[str]], calls: dict[tuple[str, str], set[str]]
 ) -> None:
     """Cases that only use the SDK call each function of the contract: nothing of it is out of a program's reach."""
     reached: set[str] = set()
     for case in CASES.values():
         if not case.uses_bindings and case.engine != "model" and case.name not in languages.NOT_THERE[language]:
-            run_case(language, case)
-            reached |= called
+            if (language, case.name) not in calls:
+                run_case(language, case)
+            reached |= calls[language, case.name]
 
     assert set(functions_of("inferlet")) - reached == set()
 
