@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tartlet.events import RunEvent
+from tartlet.events import RunEvent, RunUsage
 from tartlet.server.requests import RunRequest
 from tartlet_engine.api import EngineStats, ModelInfo
 
@@ -16,6 +16,11 @@ class RunHandle(Protocol):
     @property
     def run_id(self) -> str:
         """As in the request."""
+        ...
+
+    @property
+    def usage(self) -> RunUsage:
+        """What it has used, as far as that is known now."""
         ...
 
     async def next_event(self) -> RunEvent | None:

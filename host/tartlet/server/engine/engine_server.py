@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tartlet.errors import WireError
+from tartlet.server.engine.lost_runs import LostRuns
 from tartlet.server.engine.messages import MOST_BYTES, NUM_IDS, Refused, ToEngine, Welcome
 from tartlet.server.engine.pinger import Pinger
 from tartlet.server.engine.session import Session
 from tartlet.server.wire.connections import Connection, Listener
-from tartlet_engine.api import TARGET_IDS, EngineClient, EngineError, EngineStopped, Event
+from tartlet_engine.api import TARGET_IDS, EngineClient, EngineError, EngineStopped, Event, RunClosed
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class EngineServer:
         self._on_stop = on_stop
         first_own = (MOST_NUMBERS - 1) * NUM_IDS
         self._pinger = Pinger(engine.submit, range(first_own, first_own + NUM_IDS))
+        self._lost_runs = LostRuns()
         self._lock = threading.Lock()
         self._sessions: dict[int, Session] = {}  # by number; replaced, never changed: the engine's thread reads it
         self._threads: set[threading.Thread] = set()
@@ -85,6 +87,8 @@ class EngineServer:
         for event in events:
             if isinstance(event, EngineStopped):
                 self._stop(event)
+                continue
+            if isinstance(event, RunClosed) and self._lost_runs.note(event):
                 continue
             target_id = TARGET_IDS[type(event)](event)
             number = target_id // NUM_IDS
@@ -129,7 +133,7 @@ class EngineServer:
         number = self._next_number
         self._next_number += 1
         welcome = Welcome(self._models, self._text_folders, first_id=number * NUM_IDS)
-        session = Session(connection, self._engine, self._pinger, welcome)
+        session = Session(connection, self._engine, self._pinger, self._lost_runs, welcome)
         thread = threading.Thread(
             target=self._serve, args=(number, session), name=f"tartlet-engine-connection-{number}", daemon=True
         )

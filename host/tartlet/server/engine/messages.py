@@ -50,6 +50,22 @@ class CheckIntegrity(msgspec.Struct, frozen=True, tag=True):
     request_id: int
 
 
+class AskTotals(msgspec.Struct, frozen=True, tag=True):
+    """Answered by `Totals` at once. Who asks is told of a run once."""
+
+    request_id: int
+    names: tuple[str, ...]
+    """Of runs whose connection is lost."""
+
+
+class RunTotals(msgspec.Struct, frozen=True):
+    """What a run has used; see `tartlet_engine.api.RunClosed`."""
+
+    prompt_tokens: int
+    generated_tokens: int
+    page_ns: int
+
+
 class Welcome(msgspec.Struct, frozen=True, tag=True):
     """What there is."""
 
@@ -85,6 +101,13 @@ class Pong(msgspec.Struct, frozen=True, tag=True):
     request_id: int
 
 
+class Totals(msgspec.Struct, frozen=True, tag=True):
+    """The answer to `AskTotals`: of those of the runs that have been closed."""
+
+    request_id: int
+    totals: dict[str, RunTotals]
+
+
 class IntegrityChecked(msgspec.Struct, frozen=True, tag=True):
     """The answer to `CheckIntegrity`: what does not add up, or None."""
 
@@ -92,5 +115,5 @@ class IntegrityChecked(msgspec.Struct, frozen=True, tag=True):
     problem: str | None
 
 
-ToEngine: TypeAlias = Hello | Submit | AskStats | Ping | CheckIntegrity
-FromEngine: TypeAlias = Welcome | Refused | Events | Stats | Pong | IntegrityChecked
+ToEngine: TypeAlias = Hello | Submit | AskStats | Ping | CheckIntegrity | AskTotals
+FromEngine: TypeAlias = Welcome | Refused | Events | Stats | Pong | IntegrityChecked | Totals

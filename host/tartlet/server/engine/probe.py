@@ -12,12 +12,15 @@ from tartlet.errors import EngineStoppedError, WireError
 from tartlet.server.engine.messages import (
     MOST_BYTES,
     AskStats,
+    AskTotals,
     FromEngine,
     Hello,
     Ping,
     Pong,
     Refused,
+    RunTotals,
     Stats,
+    Totals,
     Welcome,
 )
 from tartlet.server.wire.streams import MessageStream, connect
@@ -65,7 +68,7 @@ class EngineProbe:
 
     async def stats(self) -> EngineStats:
         """Ask for the counters as of the last step. Raises EngineStoppedError if the engine is gone."""
-        answer = await self._ask(AskStats)
+        answer = await self._ask(AskStats(next(self._request_ids)))
         assert isinstance(answer, Stats)
         return answer.stats
 
@@ -75,7 +78,13 @@ class EngineProbe:
         Raises:
             EngineStoppedError: The engine is gone.
         """
-        await self._ask(Ping)
+        await self._ask(Ping(next(self._request_ids)))
+
+    async def totals(self, names: Sequence[str]) -> dict[str, RunTotals]:
+        """Ask what lost runs had used, as far as they have been closed. Raises EngineStoppedError."""
+        answer = await self._ask(AskTotals(next(self._request_ids), tuple(names)))
+        assert isinstance(answer, Totals)
+        return answer.totals
 
     async def wait_lost(self) -> None:
         """Wait until the engine is gone."""
@@ -88,25 +97,24 @@ class EngineProbe:
             await self._reading
         await self._stream.close()
 
-    async def _ask(self, kind: type[AskStats | Ping]) -> FromEngine:
+    async def _ask(self, request: AskStats | AskTotals | Ping) -> FromEngine:
         if self._reading.done():
             raise EngineStoppedError("the connection to the engine's process was lost")
-        request_id = next(self._request_ids)
-        future = self._requests[request_id] = asyncio.get_running_loop().create_future()
+        future = self._requests[request.request_id] = asyncio.get_running_loop().create_future()
         try:
             with contextlib.suppress(WireError):  # the reading task hears of it, too
-                self._stream.send(kind(request_id))
+                self._stream.send(request)
             answer: FromEngine = await future
             return answer
         finally:
-            self._requests.pop(request_id, None)
+            self._requests.pop(request.request_id, None)
 
     async def _read(self) -> None:
         """Hand out answers until the connection is lost."""
         try:
             while True:
                 answer = await self._stream.receive()
-                if isinstance(answer, Stats | Pong):
+                if isinstance(answer, Stats | Pong | Totals):
                     future = self._requests.get(answer.request_id)
                     if future is not None and not future.done():  # who asked may have given up just now
                         future.set_result(answer)

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 
 from tartlet.errors import WireError
 from tartlet.server.engine.command_ids import foreign_id
+from tartlet.server.engine.lost_runs import LostRuns
 from tartlet.server.engine.messages import (
     NUM_IDS,
     PROTOCOL,
     AskStats,
+    AskTotals,
     CheckIntegrity,
     Events,
     FromEngine,
@@ -23,6 +25,7 @@ from tartlet.server.engine.messages import (
     Stats,
     Submit,
     ToEngine,
+    Totals,
     Welcome,
 )
 from tartlet.server.engine.pinger import Pinger
@@ -42,18 +45,25 @@ class Session:
         connection: To a worker, or to whoever asks for counters.
         engine: What is served.
         pinger: That of the engine.
+        lost_runs: Where it is kept what its runs had used, if it is lost.
         welcome: What is told to begin with; it says which ids are this connection's.
     """
 
     def __init__(
-        self, connection: Connection[ToEngine], engine: EngineClient, pinger: Pinger, welcome: Welcome
+        self,
+        connection: Connection[ToEngine],
+        engine: EngineClient,
+        pinger: Pinger,
+        lost_runs: LostRuns,
+        welcome: Welcome,
     ) -> None:
         self._connection = connection
         self._engine = engine
         self._pinger = pinger
+        self._lost_runs = lost_runs
         self._welcome = welcome
         self._ids = range(welcome.first_id, welcome.first_id + NUM_IDS)
-        self._runs: set[int] = set()
+        self._runs: dict[int, str] = {}  # their names, by id
         self._prefixes: set[int] = set()
         self._num_pings = 0
         self._pings_lock = threading.Lock()
@@ -104,6 +114,8 @@ class Session:
                 self._engine.submit(commands, run_id)
             case AskStats(request_id):
                 self._connection.send(Stats(request_id, self._engine.stats()))
+            case AskTotals(request_id, names):
+                self._connection.send(Totals(request_id, self._lost_runs.take(names)))
             case Ping(request_id):
                 self._ping(request_id)
             case CheckIntegrity(request_id):
@@ -125,9 +137,9 @@ class Session:
         for command in commands:
             match command:
                 case OpenRun():
-                    self._runs.add(command.run_id)
+                    self._runs[command.run_id] = command.name
                 case CloseRun():
-                    self._runs.discard(command.run_id)
+                    self._runs.pop(command.run_id, None)
                 case PublishPrefix():
                     self._prefixes.add(command.prefix_id)
                 case UnpublishPrefix():
@@ -166,8 +178,9 @@ class Session:
         raise WireError(reason, code="malformed")
 
     def _free(self) -> None:
-        for run_id in self._runs:
-            self._engine.submit([CloseRun(run_id)], run_id)
+        for run_id, name in self._runs.items():
+            self._lost_runs.expect(run_id, name)
+            self._engine.submit([CloseRun(run_id, tells_totals=True)], run_id)
         for prefix_id in self._prefixes:
             self._engine.submit([UnpublishPrefix(prefix_id)])
         self._runs.clear()

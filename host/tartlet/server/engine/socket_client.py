@@ -24,6 +24,7 @@ from tartlet.server.engine.messages import (
     Refused,
     Stats,
     Submit,
+    Totals,
     Welcome,
 )
 from tartlet.server.wire.connections import Connection, connect
@@ -171,7 +172,7 @@ class SocketClient:
                         self._answer(request_id, answer)
                     case Refused(message):
                         reason = f"the engine's process has refused to go on: {message}"
-                    case Welcome() | Pong():
+                    case Welcome() | Pong() | Totals():
                         pass  # nobody has asked
         except WireError as error:
             if error.code != "closed":

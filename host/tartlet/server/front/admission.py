@@ -1,8 +1,9 @@
 """Who may ask now, and whose run may start: rates, runs at once, and queues. Kept in memory, for this process.
 
-A tenant's requests and generated tokens are counted by buckets that fill at its rate, and hold a minute's worth. A run
-takes a place, or waits for one in its tenant's queue, first in first out. Where the server has fewer places than its
-tenants may fill, they take turns.
+A tenant's requests and generated tokens are counted by buckets that fill at its rate, and hold a minute's worth. Tokens
+are charged while runs generate them. Whose bucket is empty can start nothing; what runs, runs to its end, and the debt
+has to be worked off before the next one starts. A run takes a place, or waits for one in its tenant's queue, first in
+first out. Where the server has fewer places than its tenants may fill, they take turns.
 """
 
 from __future__ import annotations
@@ -54,7 +55,14 @@ class Place:
         self._admission = admission
         self.tenant = tenant
         self._since = now
+        self._charged_tokens = 0
         self._is_left = False
+
+    def charge(self, generated_tokens: int) -> None:
+        """Count what the run has generated so far, in all, for the tenant's rate."""
+        if not self._is_left and generated_tokens > self._charged_tokens:
+            self._admission._charge(self.tenant, generated_tokens - self._charged_tokens)
+            self._charged_tokens = generated_tokens
 
     def leave(self, generated_tokens: int | None = None) -> None:
         """Give the place up, for who waits; once more does nothing.
@@ -63,8 +71,9 @@ class Place:
             generated_tokens: By the run, which count for the tenant's rate; None: it never ran.
         """
         if not self._is_left:
+            self.charge(generated_tokens or 0)
             self._is_left = True
-            self._admission._left(self.tenant, self._since, generated_tokens)
+            self._admission._left(self.tenant, self._since, has_run=generated_tokens is not None)
 
 
 class _Tenant:
@@ -126,11 +135,16 @@ class Admission:
                 (`queue_full`), or this one has waited too long (`queue_timeout`).
         """
         known = self._tenant(tenant, limits)
-        _check_tokens(known)
+        _check_tokens(known)  # nobody waits for nothing
         if known.queue or not (self._has_place and known.has_place):
             await self._wait(known)  # it has been counted as live when this returns
         else:
             self._count(known)
+        try:
+            _check_tokens(known)  # others may have used them up meanwhile
+        except QuotaError:
+            self._uncount(known)
+            raise
         return Place(self, tenant, self._clock())
 
     @property
@@ -163,14 +177,16 @@ class Admission:
                 raise self._queue_error("queue_timeout", "queue_wait_ms", wait_ms, wait_ms) from error
             raise
 
-    def _left(self, name: str, since: float, generated_tokens: int | None) -> None:
+    def _charge(self, name: str, num_tokens: int) -> None:
         tenant = self._tenants[name]
-        if generated_tokens is not None:
+        if tenant.limits.tokens_per_minute is not None:
+            tenant.tokens.fill(tenant.limits.tokens_per_minute)
+            tenant.tokens.level -= num_tokens
+
+    def _left(self, name: str, since: float, *, has_run: bool) -> None:
+        if has_run:
             self._run_s += _SMOOTHING * (self._clock() - since - self._run_s)
-            if tenant.limits.tokens_per_minute is not None:
-                tenant.tokens.fill(tenant.limits.tokens_per_minute)
-                tenant.tokens.level -= generated_tokens
-        self._uncount(tenant)
+        self._uncount(self._tenants[name])
 
     def _count(self, tenant: _Tenant) -> None:
         tenant.num_live += 1

@@ -53,7 +53,7 @@ class TenantLimits:
     requests_per_minute: int | None = 1200
     """Requests of the API. A minute's worth may come at once."""
     tokens_per_minute: int | None = None
-    """Generated tokens. They are counted when a run ends; while there is a debt, no run is started."""
+    """Generated tokens, counted as they come; while there is a debt, no run is started, and those that go on do so."""
     upload_bytes: int | None = None
     """The largest program. None: as large as the server takes any."""
     inferlets: int | None = 1000

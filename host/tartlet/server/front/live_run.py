@@ -25,6 +25,8 @@ BUFFER_BYTES = 1 << 20
 """Of each run's events, for readers that come late or are slow."""
 
 CancelledBy = Literal["client", "request", "shutdown"]
+NO_USAGE = RunUsage()
+"""Of a run of which nothing is known yet."""
 
 
 class LiveRun:
@@ -66,6 +68,11 @@ class LiveRun:
     def has_ended(self) -> bool:
         """Whether it has ended, in whatever way."""
         return self.outcome is not None
+
+    @property
+    def usage_so_far(self) -> RunUsage:
+        """What it has used, as far as that is known, which of a run in a worker is a second ago."""
+        return self.usage if self._handle is None else self._handle.usage
 
     @property
     def num_kept_bytes(self) -> int:

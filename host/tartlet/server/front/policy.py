@@ -50,6 +50,10 @@ class StoredPolicy:
             raise EarlierRun(counts)
         self._metrics.run_began()
 
+    def charge(self, run: LiveRun) -> None:
+        """See `RunPolicy`."""
+        self._places[run.run_id].charge(run.usage_so_far.generated_tokens)
+
     def release(self, run: LiveRun) -> None:
         """See `RunPolicy`."""
         place = self._places.pop(run.run_id)
@@ -62,10 +66,13 @@ class StoredPolicy:
         status, failure = outcome.status, outcome.failure
         assert status != "running"
         await self._storage.ends.write(
-            run.run_id, status, usage=run.usage, result_json=outcome.result_json, failure=failure
+            run.run_id,
+            status,
+            usage=run.usage,
+            result_json=outcome.result_json,
+            failure=failure,
+            frees_key=failure is not None and failure.code in SERVERS_FAULT,
         )
-        if failure is not None and failure.code in SERVERS_FAULT:
-            await self._storage.idempotency.release(run.tenant, run.run_id)
 
 
 def _log(run: LiveRun, outcome: Outcome) -> None:

@@ -20,6 +20,7 @@ from tartlet.server.front.app import create_app
 from tartlet.server.front.blobs import Blobs
 from tartlet.server.front.housekeeping import keep_house
 from tartlet.server.front.http_protocol import BoundedHttp, BoundedWebSocket
+from tartlet.server.front.metering import meter
 from tartlet.server.front.services import Services, make_services
 from tartlet.server.front.storage import open_storage
 from tartlet.server.sandboxes import Sandboxes
@@ -87,6 +88,7 @@ async def _background(services: Services) -> AsyncIterator[None]:
     works = (
         services.loop_lag.measure(),
         _tell_when_ready(services),
+        meter(services.runs, services.storage),
         keep_house(services.storage, services.settings.keep_runs_days),
     )
     tasks = [asyncio.create_task(work) for work in works]

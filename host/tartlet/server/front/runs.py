@@ -11,9 +11,10 @@ from typing import Protocol
 import msgspec
 
 from tartlet.errors import RunCancelledError, UnavailableError
+from tartlet.events import RunUsage
 from tartlet.server.failures import to_failure
 from tartlet.server.front.errors import ApiError, not_found
-from tartlet.server.front.live_run import BUFFER_BYTES, LiveRun
+from tartlet.server.front.live_run import BUFFER_BYTES, NO_USAGE, LiveRun
 from tartlet.server.front.run_events import Outcome
 from tartlet.server.front.storage import Claim
 from tartlet.server.requests import Control, ProgramRef, RunRequest
@@ -60,6 +61,10 @@ class RunPolicy(Protocol):
         """Note that it starts; without a claim, the program may begin meanwhile. Raises as `admit`."""
         ...
 
+    def charge(self, run: LiveRun) -> None:
+        """Count what it has used so far (`LiveRun.usage_so_far`). Called now and then while it goes on."""
+        ...
+
     def release(self, run: LiveRun) -> None:
         """Let go of what `admit` has taken. Called once after each `admit` that has come to its end."""
         ...
@@ -77,6 +82,9 @@ class OpenPolicy:
         return Terms(dict(limits))
 
     async def begin(self, run: LiveRun, claim: Claim | None) -> None:
+        """Nothing."""
+
+    def charge(self, run: LiveRun) -> None:
         """Nothing."""
 
     def release(self, run: LiveRun) -> None:
@@ -198,6 +206,15 @@ class RunRegistry:
     def live_of(self, tenant: str) -> list[LiveRun]:
         """The tenant's runs that have not ended, the oldest first."""
         return [run for run in self._live.values() if run.tenant == tenant]
+
+    def charge(self) -> dict[str, RunUsage]:
+        """Count what runs that go on have used so far, and give that by their ids, as far as it is known."""
+        usages: dict[str, RunUsage] = {}
+        for run in self._live.values():
+            self._policy.charge(run)
+            if (usage := run.usage_so_far) != NO_USAGE:
+                usages[run.run_id] = usage
+        return usages
 
     async def drain(self, seconds: float) -> None:
         """Start no more runs, wait for those that go on, and cancel what is left after this time."""

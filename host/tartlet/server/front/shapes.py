@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tartlet.server.failures import to_error
 from tartlet.server.front.errors import ApiError, error_fields
-from tartlet.server.front.live_run import LiveRun
+from tartlet.server.front.live_run import NO_USAGE, LiveRun
 from tartlet.server.front.run_events import outcome_fields, usage_fields
 from tartlet.server.front.storage import InferletRecord, RunRecord
 from tartlet.server.requests import Control
@@ -136,7 +136,9 @@ class RunShape(BaseModel):
     result: Any = Field(None, description="What the program has returned.")
     error: ErrorFields | None = Field(None, description="Why there is no result.")
     note: str | None = Field(None, description="Why a result is not kept.")
-    usage: Usage | None = Field(None, description="There once the run has ended.")
+    usage: Usage | None = Field(
+        None, description="What it has used, so far or in all; null as long as nothing is known."
+    )
 
 
 class ParameterShape(BaseModel):
@@ -206,7 +208,7 @@ def live_run_fields(run: LiveRun) -> dict[str, Any]:
         "created": run.created_ms / 1000,
         **outcome_fields(run.outcome),
         "note": None,
-        "usage": usage_fields(run.usage) if run.has_ended else None,
+        "usage": None if (usage := run.usage_so_far) == NO_USAGE else usage_fields(usage),
     }
 
 

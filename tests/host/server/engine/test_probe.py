@@ -10,7 +10,8 @@ from tartlet.errors import EngineStoppedError
 from tartlet.server.engine.messages import AskStats
 from tartlet.server.engine.probe import EngineProbe
 from tartlet.server.wire.socket_folder import SocketFolder
-from tests.host.server.engine.conftest import Served, StartEngine
+from tartlet_engine.api import AppendTokens, CreateContext, Finished, Generate, OpenRun, Sampling, Stop
+from tests.host.server.engine.conftest import Recorder, Served, StartEngine
 
 
 async def connected(path: object) -> EngineProbe:
@@ -90,3 +91,26 @@ def test_the_front_can_import_it() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+async def test_what_a_lost_client_had_used_is_told(served: Served) -> None:
+    """Of its runs that were open: tokens, and the time of their pages; by their names, as soon as they are closed."""
+    client = served.connect()
+    heard = Recorder(client)
+    run_id, context_id, generation_id = client.new_id(), client.new_id(), client.new_id()
+    generate = Generate(generation_id, context_id, Sampling(seed=0), Stop(max_tokens=4))
+    opened = OpenRun(run_id, name="run_a")
+    client.submit([opened, CreateContext(context_id, run_id), AppendTokens(context_id, (97,) * 20), generate], run_id)
+    heard.wait_for(Finished)
+    probe = await EngineProbe.connect(served.path)
+    before = await probe.totals(["run_a"])
+    client.close()
+    async with asyncio.timeout(60):
+        while not (totals := await probe.totals(["run_a", "run_b"])):
+            await asyncio.sleep(0)
+    await probe.close()
+
+    assert before == {}
+    assert list(totals) == ["run_a"]
+    assert (totals["run_a"].prompt_tokens, totals["run_a"].generated_tokens) == (20, 4)
+    assert totals["run_a"].page_ns > 0

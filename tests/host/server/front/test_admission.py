@@ -87,6 +87,42 @@ async def test_tokens_have_a_rate() -> None:
     assert admission.num_live == 0
 
 
+async def test_tokens_are_charged_while_they_come() -> None:
+    """Each once. Another run cannot start in the debt of one that goes on; at the rate it makes none."""
+    clock = Clock()
+    admission, limits = Admission(clock=clock), TenantLimits(tokens_per_minute=600)
+    place = await admission.enter("acme", limits)
+    for total in (100, 100, 500, 700):
+        place.charge(total)
+    with pytest.raises(QuotaError) as caught:
+        await admission.enter("acme", limits)
+    assert (caught.value.code, caught.value.used) == ("rate_limited", 700)
+
+    for _ in range(10):  # at the rate, for ten minutes
+        clock.seconds += 60
+        total += 600
+        place.charge(total)
+    place.leave(total + 600)
+    place.charge(10**6)
+    with pytest.raises(QuotaError) as caught:
+        await admission.enter("acme", limits)
+    assert caught.value.used == 1300
+
+
+async def test_who_waits_is_refused_if_the_tokens_are_gone() -> None:
+    """When its turn comes; and the place is free."""
+    admission, limits = Admission(clock=Clock()), TenantLimits(tokens_per_minute=600, runs_at_once=1)
+    place = await admission.enter("acme", limits)
+    (waiting,) = entering(admission, "acme", limits)
+    await settle()
+    place.leave(1000)
+    with pytest.raises(QuotaError) as caught:
+        await waiting
+
+    assert caught.value.limit == "tokens_per_minute"
+    assert (admission.num_live, admission.num_waiting) == (0, 0)
+
+
 async def test_runs_wait_for_places_in_their_order() -> None:
     """As many go on as may."""
     admission, limits = Admission(), TenantLimits(runs_at_once=2)

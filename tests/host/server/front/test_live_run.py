@@ -7,7 +7,7 @@ import pytest
 from tartlet.errors import LimitExceededError, RunCancelledError, UnavailableError
 from tartlet.events import Output, RunEvent, RunUsage
 from tartlet.server.front import live_run
-from tartlet.server.front.live_run import LiveRun
+from tartlet.server.front.live_run import NO_USAGE, LiveRun
 from tartlet.server.front.run_events import Dropped, Numbered, Outcome
 from tartlet.server.requests import ProgramRef, RunRequest
 from tartlet.server.sandboxes import Sandboxes
@@ -24,6 +24,7 @@ class Script:
         self._cancelled = asyncio.Event()
         self._is_endless = is_endless
         self.run_id = "r"
+        self.usage = RunUsage(generated_tokens=5)
 
     async def next_event(self) -> RunEvent | None:
         if len(self._events) == 0 and self._is_endless:
@@ -148,3 +149,17 @@ async def test_a_result_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> Non
 
 async def _follow(run: LiveRun, after: int = 0) -> list[int]:
     return [read.number async for read in run.follow(after) if isinstance(read, Numbered)]
+
+
+async def test_what_it_has_used_is_known_while_it_goes_on() -> None:
+    """As far as who runs it has told; in the end all of it."""
+    run, script = LiveRun("acme", "p", "d"), Script([], is_endless=True)
+    before = run.usage_so_far
+    driving = asyncio.create_task(run.drive(scripted(script), REQUEST))
+    await asyncio.sleep(0)
+    assert (before, run.usage_so_far) == (NO_USAGE, RunUsage(generated_tokens=5))
+    run.cancel()
+    run.usage = RunUsage(generated_tokens=7)
+    run.finish(await driving)
+
+    assert run.usage_so_far.generated_tokens == 7

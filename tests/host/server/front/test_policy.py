@@ -76,6 +76,18 @@ async def test_places_are_taken_and_left(services: Services, policy: StoredPolic
     assert policy._admission.num_live == 0
 
 
+async def test_a_run_is_charged_while_it_goes_on(services: Services, policy: StoredPolicy) -> None:
+    """So that a tenant without tokens starts no other."""
+    await services.storage.tenants.change("acme", limits={"tokens_per_minute": 10})
+    run = LiveRun("acme", "p", "d")
+    await policy.admit(run, {}, None)
+    run.usage = RunUsage(generated_tokens=20)
+    policy.charge(run)
+    with pytest.raises(QuotaError, match="tokens_per_minute"):
+        await policy.admit(LiveRun("acme", "p", "d"), {}, None)
+    policy.release(run)
+
+
 async def test_a_tenant_that_is_gone(policy: StoredPolicy) -> None:
     """Its runs do not start."""
     with pytest.raises(NotFoundError):

@@ -44,6 +44,7 @@ class Books:
     def __init__(self) -> None:
         self.begun: list[str] = []
         self.ended: list[tuple[str, str]] = []
+        self.charged: list[str] = []
         self.refusal: Exception | None = None
         self.gate: asyncio.Event | None = None
         self.begin_gate: asyncio.Event | None = None
@@ -61,6 +62,9 @@ class Books:
             self.held -= 1
             raise
         return Terms({**limits, "max_cpu_ms": 5000}, 2.0)
+
+    def charge(self, run: LiveRun) -> None:
+        self.charged.append(run.run_id)
 
     async def begin(self, run: LiveRun, claim: Claim | None) -> None:
         if self.begin_gate is not None:
@@ -218,3 +222,17 @@ async def test_only_so_many_ended_runs_are_kept(
         await ended[-1].ended()
 
     assert [registry.get("acme", run.run_id) is None for run in ended] == [True, False, False]
+
+
+async def test_runs_that_go_on_are_charged(registry: RunRegistry, books: Books, endless: ProgramRef) -> None:
+    """Each, and what it has used is told; one that has ended is not."""
+    run = await registry.start("acme", endless, "{}", is_detached=True)
+    async for _ in run.follow():
+        break
+    usages = registry.charge()
+    run.cancel()
+    await run.ended()
+
+    assert books.charged == [run.run_id]
+    assert usages[run.run_id].host_calls > 0
+    assert registry.charge() == {}

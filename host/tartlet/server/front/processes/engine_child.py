@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tartlet.errors import EngineStoppedError
+from tartlet.server.engine.messages import RunTotals
 from tartlet.server.engine.probe import EngineProbe
 from tartlet.server.engine.settings import CANNOT_START, EngineSettings
 from tartlet.server.front.processes.child import Child
@@ -65,6 +66,10 @@ class EngineChild:
     async def stats(self) -> EngineStats | None:
         """Its counters; None while there is no engine."""
         return None if self._watch is None else await self._watch.stats()
+
+    async def totals(self, names: Sequence[str]) -> dict[str, RunTotals]:
+        """What runs had used whose worker is lost, as far as the engine knows soon."""
+        return {} if self._watch is None else await self._watch.totals(names)
 
     async def live(self) -> str:
         """One life: start an engine, and let it be used until it ends. Gives how it ended."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from tartlet.errors import EngineStoppedError
+from tartlet.server.engine.messages import RunTotals
 from tartlet.server.engine.probe import EngineProbe
 from tartlet_engine.api import EngineStats
 
@@ -17,6 +19,10 @@ _STUCK_BEATS = 240
 """A ping that has waited for so many never will be."""
 
 _STATS_PATIENCE_S = 1.0
+
+_TOTALS_PATIENCE_S = 0.5
+"""For so long the ends of runs wait whose worker is lost."""
+_TOTALS_PAUSE_S = 0.02
 
 
 class EngineWatch:
@@ -66,6 +72,18 @@ class EngineWatch:
         except (TimeoutError, EngineStoppedError):
             pass
         return self._stats
+
+    async def totals(self, names: Sequence[str]) -> dict[str, RunTotals]:
+        """What lost runs had used, as far as the engine knows that soon: it closes them when it sees that they are."""
+        totals: dict[str, RunTotals] = {}
+        try:
+            async with asyncio.timeout(_TOTALS_PATIENCE_S):
+                while missing := [name for name in names if name not in totals]:
+                    totals |= await self._probe.totals(missing)
+                    await asyncio.sleep(_TOTALS_PAUSE_S)
+        except (TimeoutError, EngineStoppedError):
+            pass
+        return totals
 
 
 def _forget_error(ping: asyncio.Task[None]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from tartlet.errors import LimitExceededError, TartletError
 from tartlet.events import Log, RunEvent, RunUsage, Variable
 from tartlet.limits import Limits
 from tartlet.runtime.channel import Channel, LoopWaker, Outcome
+from tartlet.server.engine.messages import RunTotals
 from tartlet.server.requests import RunRequest
 from tartlet.server.worker.messages import Logged, Printed, Written
 
@@ -33,6 +36,7 @@ class RemoteRun:
     def __init__(self, request: RunRequest, waker: LoopWaker, cancel: Callable[[], None]) -> None:
         self.usage = RunUsage()
         """As far as it is known."""
+        self._started = time.monotonic()
         self._run_id = request.run_id
         self._cancel = cancel
         self._channel = Channel(waker)
@@ -81,6 +85,20 @@ class RemoteRun:
         """Take in how it ended. Once."""
         self.usage = usage
         self._channel.close(usage, outcome)
+
+    def usage_when_lost(self, totals: RunTotals | None) -> RunUsage:
+        """What it had used when its worker was lost: what that told last, or the engine, whichever is more."""
+        usage = self.usage
+        wall_ms = max(usage.wall_ms, (time.monotonic() - self._started) * 1000)
+        if totals is None:
+            return replace(usage, wall_ms=wall_ms)
+        return replace(
+            usage,
+            wall_ms=wall_ms,
+            prompt_tokens=max(usage.prompt_tokens, totals.prompt_tokens),
+            generated_tokens=max(usage.generated_tokens, totals.generated_tokens),
+            page_seconds=max(usage.page_seconds, totals.page_ns / 1e9),
+        )
 
     def _count(self, size: int) -> None:
         """Count characters, of which there are at most as many as bytes."""

@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 
 from tartlet.errors import RunCancelledError, WorkerLostError
+from tartlet.server.engine.messages import RunTotals
 from tartlet.server.front.processes.child import Child
 from tartlet.server.front.processes.engine_child import EngineChild
 from tartlet.server.front.processes.environment import worker_environment
@@ -88,8 +89,6 @@ class WorkerChild:
                 await self._use(child, connection)
             finally:
                 connection.close()
-            if self._is_stuck:
-                child.kill()
         finally:
             self.pid = None
             await child.stop(_PATIENCE_S)
@@ -117,8 +116,18 @@ class WorkerChild:
             for end in ends:
                 end.cancel()
             await asyncio.gather(*ends, return_exceptions=True)
-            hint = "Start it again: another process takes the place of this one."
-            link.lose(WorkerLostError("the process that ran the program is gone", hint=hint))
+            if self._is_stuck:
+                child.kill()  # so that the engine hears that its runs are lost
+            await self._lose(link)
+
+    async def _lose(self, link: WorkerLink) -> None:
+        """End the runs of a worker that is gone, with what they had used."""
+        hint = "Start it again: another process takes the place of this one."
+        totals: dict[str, RunTotals] = {}
+        try:
+            totals = await self._engine.totals(link.run_ids)
+        finally:
+            link.lose(WorkerLostError("the process that ran the program is gone", hint=hint), totals)
 
     def _use_engine(self, engine: int, path: Path) -> None:
         if self._link is not None:

@@ -6,11 +6,14 @@ import asyncio
 import dataclasses
 import itertools
 import logging
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from tartlet.errors import ConfigError, LimitExceededError, RunError, WireError
 from tartlet.events import RunUsage
 from tartlet.runtime.channel import LoopWaker
+from tartlet.server.engine.messages import RunTotals
 from tartlet.server.failures import to_error
 from tartlet.server.front.processes.remote_run import EventMessage, RemoteRun
 from tartlet.server.requests import RunRequest
@@ -29,6 +32,8 @@ from tartlet.server.worker.messages import (
 )
 
 logger = logging.getLogger(__name__)
+
+NO_TOTALS: Mapping[str, RunTotals] = MappingProxyType({})
 
 _NO_FIGURE = 1 << 53
 """What a run has used is less, in whatever unit."""
@@ -67,12 +72,22 @@ class WorkerLink:
         self._runs[number] = run
         return run
 
-    def lose(self, error: RunError) -> None:
-        """End everything: the worker is gone. Its runs end with that error."""
+    @property
+    def run_ids(self) -> list[str]:
+        """Of those that have not ended."""
+        return [run.run_id for run in self._runs.values()]
+
+    def lose(self, error: RunError, totals: Mapping[str, RunTotals] = NO_TOTALS) -> None:
+        """End everything: the worker is gone. Its runs end with that error.
+
+        Args:
+            error: Why.
+            totals: What runs had used of the engine, by their ids, as far as the engine has told.
+        """
         self.engine = None
         runs, self._runs = self._runs, {}
         for run in runs.values():
-            run.end(run.usage, error)
+            run.end(run.usage_when_lost(totals.get(run.run_id)), error)
 
     # ---- What the worker says ----
 

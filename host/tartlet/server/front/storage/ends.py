@@ -41,12 +41,15 @@ class Ends:
         usage: RunUsage,
         result_json: str | None = None,
         failure: Failure | None = None,
+        frees_key: bool = False,
     ) -> bool:
         """Write down how a run ended, as `Runs.end`; if the database cannot be used now, as soon as it can.
 
         Returns: Whether it is on disk.
         """
-        ended = self._runs.ended(run_id, state, usage=usage, result_json=result_json, failure=failure)
+        ended = self._runs.ended(
+            run_id, state, usage=usage, result_json=result_json, failure=failure, frees_key=frees_key
+        )
         if await self._try(ended):
             return True
         if len(self._unwritten) >= MOST_UNWRITTEN:

@@ -39,11 +39,6 @@ class Idempotency:
         now_ms = self._database.now_ms()
         return await self._database.read(lambda connection: _find(connection, tenant, claim, now_ms))
 
-    async def release(self, tenant: str, run_id: str) -> None:
-        """Forget the key with which a run was started, since it came to nothing: the client may try again."""
-        statement = delete(_table).where(_table.c.tenant == tenant, _table.c.run_id == run_id)
-        await self._database.write(lambda connection: connection.execute(statement))
-
     async def sweep(self) -> int:
         """Forget keys that have expired, and return how many."""
         statement = delete(_table).where(_table.c.expires_ms <= self._database.now_ms())

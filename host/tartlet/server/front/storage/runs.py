@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
-from sqlalchemy import Connection, delete, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
 from sqlalchemy.engine import RowMapping
 
 from tartlet.errors import NotFoundError
@@ -65,6 +66,8 @@ class EndedRun(msgspec.Struct, frozen=True):
     usage: RunUsage
     values: dict[str, object]
     """Of its row."""
+    frees_key: bool = False
+    """Its idempotency key is forgotten: the same request may start another run."""
 
 
 class Runs:
@@ -119,16 +122,32 @@ class Runs:
         usage: RunUsage,
         result_json: str | None = None,
         failure: Failure | None = None,
+        frees_key: bool = False,
     ) -> bool:
         """Write down how a run ended, and what it used in the ledger, at once. Both are on disk when this returns.
 
+        Args:
+            run_id: Of the run.
+            state: How it ended.
+            usage: What it used.
+            result_json: What it returned.
+            failure: Why it returned nothing.
+            frees_key: Its idempotency key is forgotten with that: the client may try again.
+
         Returns: Whether the run was going on; otherwise nothing is changed, so that nothing is counted twice.
         """
-        ended = self.ended(run_id, state, usage=usage, result_json=result_json, failure=failure)
+        ended = self.ended(run_id, state, usage=usage, result_json=result_json, failure=failure, frees_key=frees_key)
         return await self.write_end(ended)
 
     def ended(
-        self, run_id: str, state: State, *, usage: RunUsage, result_json: str | None, failure: Failure | None
+        self,
+        run_id: str,
+        state: State,
+        *,
+        usage: RunUsage,
+        result_json: str | None,
+        failure: Failure | None,
+        frees_key: bool,
     ) -> EndedRun:
         """What `write_end` writes of a run that ends now."""
         values: dict[str, object] = {"state": state, "ended_ms": self._database.now_ms()}
@@ -138,17 +157,27 @@ class Runs:
             values["failure"] = msgspec.json.encode(short).decode()
         if result_json is not None:
             values |= _kept_result(result_json)
-        return EndedRun(run_id, usage, values)
+        return EndedRun(run_id, usage, values, frees_key)
 
     async def write_end(self, ended: EndedRun) -> bool:
         """As `end`."""
         return await self._database.write(lambda connection: self._end(connection, ended))
 
+    async def note_usages(self, usages: Mapping[str, RunUsage]) -> None:
+        """Note what runs that go on have used so far, by their ids: it counts if they have no other end.
+
+        It survives this process, but need not survive a power cut.
+        """
+        changed = update(_runs).where(_runs.c.run_id == bindparam("id"), _runs.c.state == "running")
+        changed = changed.values(usage=bindparam("used"))
+        rows = [{"id": run_id, "used": msgspec.json.encode(usage).decode()} for run_id, usage in usages.items()]
+        await self._database.write(lambda connection: connection.execute(changed, rows), is_lazy=True)
+
     async def end_all_lost(self, failure: Failure = LOST) -> int:
         """Give an end to all runs that have none: the front that had them is gone. Returns how many there were.
 
-        What they used is not known. Their idempotency keys are forgotten, so that the same request may start them anew.
-        Only one front may use a database at a time.
+        What they used is what was noted last. Their idempotency keys are forgotten, so that the same request may start
+        them anew. Only one front may use a database at a time.
         """
         values = {
             "state": "failed",
@@ -157,12 +186,13 @@ class Runs:
         }
 
         def work(connection: Connection) -> int:
-            lost = select(_runs.c.run_id).where(_runs.c.state == "running")
-            run_ids = connection.scalars(lost).all()
+            is_lost = _runs.c.state == "running"
+            lost = select(_runs.c.run_id).where(is_lost)
+            rows = connection.execute(select(_runs.c.run_id, _runs.c.usage).where(is_lost)).all()
             connection.execute(delete(tables.idempotency).where(tables.idempotency.c.run_id.in_(lost)))
-            for run_id in run_ids:
-                self._end(connection, EndedRun(run_id, RunUsage(), values))
-            return len(run_ids)
+            for run_id, used in rows:
+                self._end(connection, EndedRun(run_id, _to_usage(used) or RunUsage(), values))
+            return len(rows)
 
         return await self._database.write(work)
 
@@ -202,6 +232,10 @@ class Runs:
         row = connection.execute(statement).first()
         if row is None:
             return False
+        if ended.frees_key:
+            keys = tables.idempotency
+            freed = delete(keys).where(keys.c.tenant == row.tenant, keys.c.run_id == ended.run_id)
+            connection.execute(freed)
         has_failed = ended.values["state"] != "succeeded"
         add_usage(self._database, connection, row.tenant, row.ended_ms, ended.usage, has_failed=has_failed)
         return True
@@ -217,5 +251,9 @@ def _kept_result(result_json: str) -> dict[str, object]:
 def _to_record(row: RowMapping) -> RunRecord:
     values = dict(row)
     values["failure"] = None if row["failure"] is None else msgspec.json.decode(row["failure"], type=Failure)
-    values["usage"] = None if row["usage"] is None else msgspec.json.decode(row["usage"], type=RunUsage)
+    values["usage"] = _to_usage(row["usage"])
     return RunRecord(**values)
+
+
+def _to_usage(text: str | None) -> RunUsage | None:
+    return None if text is None else msgspec.json.decode(text, type=RunUsage)

@@ -33,7 +33,10 @@ async def test_a_worker_that_is_killed_costs_its_runs_and_no_others(settled: Any
             f'"{text[:300]}"' for text, result in zip(texts, results, strict=True) if isinstance(result, str)
         ]
         assert quiet == [f'"{text[:300]}"' for text in texts[:2]]
-        assert {type((await _events(run))[-1]) for run in runs} == {RunUsage}
+        usages = [(await _events(run))[-1] for run in runs]
+        assert {type(usage) for usage in usages} == {RunUsage}
+        assert min(usage.prompt_tokens for usage in usages) == min(len(text) for text in texts)
+        assert min(usage.page_seconds for usage in usages) > 0
         assert pool.num_live_runs == 0
 
         await settled(lambda: len(_links(pool)) == 2)

@@ -7,11 +7,13 @@ import socket
 from typing import Any, get_args
 
 import hypothesis
+import msgspec
 import pytest
 from hypothesis import strategies as st
 
 from tartlet.errors import LimitExceededError, TartletError, WorkerLostError
 from tartlet.events import Output, RunUsage
+from tartlet.server.engine.messages import RunTotals
 from tartlet.server.front.processes.worker_link import WorkerLink
 from tartlet.server.requests import ProgramRef, RunRequest
 from tartlet.server.worker.connection import Connection
@@ -39,10 +41,24 @@ async def test_a_lost_worker_costs_its_runs(link: Any) -> None:
     link.handle(Beat([(1, RunUsage(host_calls=5))]))
     link.lose(WorkerLostError("the process is gone"))
 
-    assert [await run.next_event() for _ in range(3)] == [Output("text"), RunUsage(host_calls=5), None]
+    text, usage, end = [await run.next_event() for _ in range(3)]
+    assert (text, end) == (Output("text"), None)
+    assert usage.host_calls == 5
+    assert usage.wall_ms > 0
     with pytest.raises(WorkerLostError, match="is gone"):
         await run.result_json()
     assert link.num_runs == 0
+
+
+async def test_what_the_engine_knows_of_a_lost_run_counts(link: Any) -> None:
+    """If it is more than the worker told last."""
+    run, other = link.start(REQUEST), link.start(msgspec.structs.replace(REQUEST, run_id="run_2"))
+    assert link.run_ids == ["run_1", "run_2"]
+    link.handle(Beat([(1, RunUsage(prompt_tokens=9, generated_tokens=3, page_seconds=0.5))]))
+    link.lose(WorkerLostError("the process is gone"), {"run_1": RunTotals(5, 7, 2_000_000_000)})
+
+    assert (run.usage.prompt_tokens, run.usage.generated_tokens, run.usage.page_seconds) == (9, 7, 2.0)
+    assert (other.usage.prompt_tokens, other.usage.generated_tokens, other.usage.page_seconds) == (0, 0, 0.0)
 
 
 @pytest.mark.parametrize("usage", [RunUsage(host_calls=1 << 63), RunUsage(cpu_ms=-1.0), RunUsage(wall_ms=float("nan"))])

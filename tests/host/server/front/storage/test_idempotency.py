@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tartlet.errors import ConfigError, ConflictError
+from tartlet.events import RunUsage
 from tartlet.server.front.storage import Claim, Storage
 
 from .conftest import Clock
@@ -39,14 +40,16 @@ async def test_a_key_is_remembered_for_a_day(storage: Storage, clock: Clock) -> 
     assert await start(storage, "run-4") == "run-4"
 
 
-async def test_a_key_whose_run_came_to_nothing_is_released(storage: Storage) -> None:
-    """That run's, and no other's."""
+async def test_a_key_whose_run_came_to_nothing_is_free_with_its_end(storage: Storage) -> None:
+    """That run's, and no other's; once it has ended, no more."""
     await start(storage, "run-1")
-    await storage.idempotency.release("acme", "run-2")
-    await storage.idempotency.release("default", "run-1")
+    await start(storage, "run-2", Claim("other", "hash"))
+    await storage.runs.end("run-2", "failed", usage=RunUsage(), frees_key=True)
     assert await start(storage, "run-3") == "run-1"
-    await storage.idempotency.release("acme", "run-1")
+    await storage.runs.end("run-1", "failed", usage=RunUsage(), frees_key=True)
     assert await start(storage, "run-4") == "run-4"
+    await storage.runs.end("run-1", "failed", usage=RunUsage(), frees_key=True)
+    assert await start(storage, "run-5") == "run-4"
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a b", "a\0", "ä"])

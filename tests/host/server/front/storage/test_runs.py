@@ -107,6 +107,25 @@ async def test_runs_of_a_front_that_died_get_an_end(storage: Storage, open_again
     assert (day.runs, day.failures, day.generated_tokens) == (3, 2, 7)
 
 
+async def test_what_a_lost_run_had_used_counts_as_it_was_noted(storage: Storage, open_again: OpenStorage) -> None:
+    """In its record, and in the ledger. Of a run that has ended nothing is noted."""
+    for run_id in ("ended", "lost", "new"):
+        await storage.runs.start(run_id, "acme", DIGEST, "hello")
+    await storage.runs.end("ended", "succeeded", usage=RunUsage(generated_tokens=1))
+    for tokens in (10, 20):
+        noted = RunUsage(generated_tokens=tokens, page_seconds=1.5)
+        await storage.runs.note_usages({"ended": noted, "lost": noted, "unknown": noted})
+    assert (await storage.runs.get("acme", "lost")).usage == noted
+    async with open_again() as next_start:
+        await next_start.runs.end_all_lost()
+        lost, ended = [await next_start.runs.get("acme", run_id) for run_id in ("lost", "ended")]
+        [day] = await next_start.usage.read()
+
+    assert (lost.state, lost.usage) == ("failed", noted)
+    assert ended.usage == RunUsage(generated_tokens=1)
+    assert (day.runs, day.generated_tokens, day.page_seconds) == (3, 21, 1.5)
+
+
 async def test_lost_runs_can_be_started_again(storage: Storage, open_again: OpenStorage) -> None:
     """With the same idempotency key: it was not the client's fault. The key of a run that has ended still counts."""
     lost, ended = Claim("lost", "a" * 64), Claim("ended", "a" * 64)
