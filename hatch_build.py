@@ -12,7 +12,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SDKS = {
     "python": ("tartlet_sdk", "tartlet_runner"),
-    "rust": ("Cargo.toml", "README.md", "src", "macros"),
+    "rust": ("Cargo.toml", "README.md", "src", "macros", "sysroot"),
     "js": ("package.json", "package-lock.json", "tsconfig.json", "README.md", "src", "runner"),
     "c": ("README.md", "include", "src"),
 }

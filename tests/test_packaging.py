@@ -16,7 +16,7 @@ import pytest
 import tartlet
 
 ROOT = Path(__file__).parent.parent
-SDK_FILES = {"python": ["tartlet_*/**/*.py"]}
+SDK_FILES = {"python": ["tartlet_*/**/*.py"], "c": ["include/*.h", "src/*.[ch]"]}
 """What a program of each language needs to be built."""
 WIT_FILES = {path.name for path in (ROOT / "wit").glob("*.wit")}
 

@@ -27,11 +27,13 @@ class Lang(StrEnum):
     """What languages there is a template in."""
 
     PYTHON = "python"
+    C = "c"
 
 
 TEMPLATES = {
     (Lang.PYTHON, Kind.INFERLET): "python",
     (Lang.PYTHON, Kind.CONTROLLER): "python_controller",
+    (Lang.C, Kind.INFERLET): "c",
 }
 """Folders of `templates/`. In their manifests and READMEs, `{name}` and `{folder}` are the program's."""
 COMMANDS = {

@@ -60,6 +60,21 @@ def test_a_name_that_cannot_be_a_program_is_refused(tmp_path: Path, name: str) -
     assert not (tmp_path / name).exists()
 
 
+def files_below(folder: Path) -> list[Path]:
+    """All but what says which versions were built with, which belongs to the source."""
+    return sorted(path for path in folder.rglob("*") if path.name != "Cargo.lock")
+
+
+def test_a_template_that_is_not_there_says_which_are(tmp_path: Path) -> None:
+    """Not every language has one of a controller."""
+    result = CliRunner().invoke(app, ["new", str(tmp_path / "x"), "--lang", "c", "--template", "controller"])
+
+    assert result.exit_code == 2
+    assert "no template of a controller in c" in result.stderr
+    assert "There is one in python" in result.stderr
+    assert not (tmp_path / "x").exists()
+
+
 @pytest.mark.runner
 @pytest.mark.slow
 @pytest.mark.parametrize(("lang", "kind"), TEMPLATES, ids=lambda value: str(value))
@@ -71,7 +86,7 @@ def test_a_template_runs_as_it_is(tmp_path: Path, lang: Lang, kind: Kind) -> Non
     missing = [tool for tool in language_of(folder).tools() if tool.version is None]
     if missing:
         pytest.skip(f"{missing[0].name} is not installed")
-    before = sorted(folder.rglob("*"))
+    before = files_below(folder)
     component = tmp_path / "built.wasm"
     options = ["--model", "tiny", "--quiet", "--seed", "1"]
 
@@ -85,4 +100,4 @@ def test_a_template_runs_as_it_is(tmp_path: Path, lang: Lang, kind: Kind) -> Non
     assert again.exit_code == 0, again.output
     assert again.stdout == ran.stdout
     assert ran.stdout.strip()
-    assert sorted(folder.rglob("*")) == before  # nothing is built beside the source
+    assert files_below(folder) == before  # nothing is built beside the source
