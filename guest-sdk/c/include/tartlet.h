@@ -29,6 +29,9 @@ tartlet_string tartlet_text(const char *text);
 /** A new text, as printf would write it. */
 __attribute__((format(printf, 1, 2))) tartlet_string tartlet_format(const char *format, ...);
 
+/** Adds to the end of a text of the program's own, as printf would write it. Begin with zeros. */
+__attribute__((format(printf, 2, 3))) void tartlet_append(tartlet_string *text, const char *format, ...);
+
 /** Whether a text is this one. */
 bool tartlet_is(tartlet_string text, const char *other);
 

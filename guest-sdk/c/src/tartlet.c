@@ -71,18 +71,27 @@ static tartlet_string format_text(const char *format, va_list arguments) {
   return (tartlet_string){text, (size_t)length};
 }
 
-#define FORMAT(into, format)       \
-  tartlet_string into;             \
-  do {                             \
-    va_list arguments;             \
-    va_start(arguments, format);   \
+#define FORMAT(into, format)               \
+  tartlet_string into;                     \
+  do {                                     \
+    va_list arguments;                     \
+    va_start(arguments, format);           \
     into = format_text(format, arguments); \
-    va_end(arguments);             \
+    va_end(arguments);                     \
   } while (0)
 
 tartlet_string tartlet_format(const char *format, ...) {
   FORMAT(text, format);
   return text;
+}
+
+void tartlet_append(tartlet_string *text, const char *format, ...) {
+  FORMAT(more, format);
+  char *longer = realloc(text->data, text->length + more.length + 1);
+  if (!longer) tartlet_fail("no memory is left for %zu bytes", text->length + more.length + 1);
+  memcpy(longer + text->length, more.data, more.length + 1);
+  *text = (tartlet_string){longer, text->length + more.length};
+  tartlet_string_free(&more);
 }
 
 bool tartlet_is(tartlet_string text, const char *other) {
