@@ -64,9 +64,15 @@ class HostRun:
 
 
 class HostSandboxes:
-    """Runs programs on a host, which is open and stays the caller's to close. Implements `Sandboxes`."""
+    """Runs programs on a host. Implements `Sandboxes`.
 
-    def __init__(self, host: Host) -> None:
+    Args:
+        host: It is open, and stays the caller's to close.
+        engine_lost: Set when the way to its engine is lost, after which all runs end at once; None: it never is.
+    """
+
+    def __init__(self, host: Host, engine_lost: asyncio.Event | None = None) -> None:
+        self.engine_lost = asyncio.Event() if engine_lost is None else engine_lost
         self._host = host
         self._programs: dict[_Key, asyncio.Task[Program]] = {}  # the one used last at the end
 
@@ -82,11 +88,6 @@ class HostSandboxes:
 
     async def started(self) -> None:
         """Nothing: the engine is in this process."""
-
-    @property
-    def num_live_runs(self) -> int:
-        """Of the host."""
-        return self._host.stats().runs.live
 
     async def start(self, request: RunRequest) -> HostRun:
         """See `Sandboxes`."""

@@ -63,11 +63,6 @@ class Sandboxes(Protocol):
         """
         ...
 
-    @property
-    def num_live_runs(self) -> int:
-        """Runs that have not ended."""
-        ...
-
     async def start(self, request: RunRequest) -> RunHandle:
         """Start a run. What is wrong with the program itself comes out as the run's result.
 

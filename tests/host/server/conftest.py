@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import socket
 import tempfile
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -75,6 +76,7 @@ class ServedLink(WorkerLink):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.engines: dict[str, FakeEngine] = {}
+        self.lost: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)  # set to lose the way to an engine
 
     async def attach(self, engine: int) -> FakeEngine:
         """Give the service a new engine, and wait until it can run programs there."""
@@ -98,7 +100,8 @@ async def link() -> AsyncIterator[ServedLink]:
         if path not in link.engines:
             raise EngineStoppedError("nobody listens there")
         async with Host(engine=link.engines[path], spares=0) as host:
-            yield HostSandboxes(host)
+            link.lost[path].clear()
+            yield HostSandboxes(host, link.lost[path])
 
     async def serve() -> None:
         connection = await Connection.open(theirs, ToWorker, MOST_BYTES)

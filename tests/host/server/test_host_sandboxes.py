@@ -193,7 +193,6 @@ async def test_many_load_a_program_once(sandboxes: Sandboxes, store_source: Any)
     runs = await asyncio.gather(*(sandboxes.start(_request(ref, run_id=f"run_{number}")) for number in range(8)))
 
     assert [json.loads(await run.result_json()) for run in runs] == [{"to": "you"}] * 8
-    assert sandboxes.num_live_runs == 0
 
 
 LONG = """

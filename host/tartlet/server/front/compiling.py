@@ -46,11 +46,6 @@ class CompilingSandboxes:
         """See `Sandboxes`."""
         await self._inner.started()
 
-    @property
-    def num_live_runs(self) -> int:
-        """See `Sandboxes`."""
-        return self._inner.num_live_runs
-
     async def describe(self, program: ProgramRef) -> ProgramFacts:
         """Tell what a tenant has uploaded, after a child has checked and compiled it.
 

@@ -151,8 +151,36 @@ class BoundedHttp(HttpToolsProtocol):
 class BoundedWebSocket(WebSocketsSansIOProtocol):
     """Refuses what begins like a WebSocket and is none, such as one with a body or too long a header.
 
-    uvicorn would say nothing to that, and keep the connection for as long as the client likes.
+    uvicorn would say nothing to that, and keep the connection for as long as the client likes. So it does with one that
+    it has closed, if the client does not take what was sent before: that one is ended here.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._watch: asyncio.TimerHandle | None = None
+        self._unsent_bytes = 0  # when it was looked at last
+        self._is_paused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Look now and then whether the client takes what there is for it."""
+        super().connection_made(transport)
+        self._watch_soon()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Look no more."""
+        if self._watch is not None:
+            self._watch.cancel()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client takes less than there is for it."""
+        super().pause_writing()
+        self._is_paused = True
+
+    def resume_writing(self) -> None:
+        """The client has taken most of it."""
+        super().resume_writing()
+        self._is_paused, self._unsent_bytes = False, 0
 
     def data_received(self, data: bytes) -> None:
         """What has come. The first of it is a whole request: `BoundedHttp` has read that already."""
@@ -160,3 +188,16 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         if not self.handshake_initiated and not self.transport.is_closing():
             self.transport.write(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n")
             self.transport.close()
+
+    def _watch_soon(self) -> None:
+        self._watch = self.loop.call_later(SEND_PERIOD_S, self._look)
+
+    def _look(self) -> None:
+        """End a connection of which nothing has been taken since the last look. Of others, pings tell."""
+        unsent = self.transport.get_write_buffer_size()
+        is_stuck = unsent >= self._unsent_bytes > 0 and (self._is_paused or self.transport.is_closing())
+        self._unsent_bytes = unsent
+        if is_stuck:
+            self.transport.abort()
+        else:
+            self._watch_soon()

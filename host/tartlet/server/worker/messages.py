@@ -65,9 +65,9 @@ ToWorker: TypeAlias = UseEngine | Start | Cancel
 
 
 class Attached(_Message, frozen=True, tag="attached"):
-    """The worker can run programs on that engine."""
+    """The worker can run programs on that engine; None: for now on none."""
 
-    engine: int
+    engine: int | None
 
 
 class Printed(_Message, frozen=True, tag="o"):

@@ -84,13 +84,26 @@ class WorkerService:
                 self._sandboxes = sandboxes
                 try:
                     self._connection.send(Attached(engine.engine))
-                    await self._has_new_engine.wait()
+                    await self._until_lost(sandboxes)
                 finally:
                     self._sandboxes = None
         except (OSError, TartletError) as error:
             logger.warning("cannot use engine %d: %s", engine.engine, error)
             await asyncio.sleep(_RETRY_S)
             self._has_new_engine.set()  # the same, unless there is another by now
+
+    async def _until_lost(self, sandboxes: HostSandboxes) -> None:
+        """Wait for another engine. Raises EngineStoppedError if the way to this one is lost before: it may be there."""
+        ends = [asyncio.create_task(event.wait()) for event in (self._has_new_engine, sandboxes.engine_lost)]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
+            await asyncio.gather(*ends, return_exceptions=True)
+        if not self._has_new_engine.is_set():
+            self._connection.send(Attached(None))
+            raise EngineStoppedError("the connection to it is lost")
 
     async def _beat(self) -> None:
         told: dict[int, tuple[float, ...]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -29,11 +30,17 @@ async def open_on_engine(path: str, num_spares: int) -> AsyncIterator[HostSandbo
 
     Raises EngineStoppedError if there is none.
     """
-    client = await asyncio.to_thread(connect_engine, Path(path))
+    loop, is_lost = asyncio.get_running_loop(), asyncio.Event()
+
+    def lose() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+            loop.call_soon_threadsafe(is_lost.set)
+
+    client = await asyncio.to_thread(connect_engine, Path(path), lose)
     try:
         async with Host(engine=client, spares=num_spares) as host:
             await _warm(host)
-            yield HostSandboxes(host)
+            yield HostSandboxes(host, is_lost)
     finally:
         await asyncio.to_thread(client.close)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import uvicorn
@@ -10,11 +11,26 @@ import uvicorn
 from tartlet.server.front import http_protocol
 from tartlet.server.front.http_protocol import MAX_HEADER_BYTES, MAX_HEADERS, BoundedHttp, BoundedWebSocket
 
+over: list[str] = []
+"""Why the application stopped talking over a WebSocket."""
+
+
+async def talk_for_ever(send: Any) -> None:
+    await send({"type": "websocket.accept"})
+    try:
+        while True:
+            await send({"type": "websocket.send", "text": "x" * 10_000})
+    except Exception as error:
+        over.append(type(error).__name__)
+
 
 async def app(scope: dict[str, object], receive: object, send: object) -> None:
     from starlette.requests import Request
     from starlette.responses import PlainTextResponse
 
+    if scope["type"] == "websocket":
+        await talk_for_ever(send)
+        return
     request = Request(scope, receive)  # type: ignore[arg-type]
     if request.url.path == "/refused":
         await PlainTextResponse("no", 401)(scope, receive, send)  # type: ignore[arg-type]
@@ -181,3 +197,30 @@ async def read_all(reader: asyncio.StreamReader) -> None:
     with contextlib.suppress(ConnectionError):
         while await reader.read(1 << 20):
             pass
+
+
+HANDSHAKE = (
+    b"GET / HTTP/1.1\r\nhost: h\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+    b"sec-websocket-version: 13\r\nsec-websocket-key: " + b"A" * 22 + b"==\r\n\r\n"
+)
+
+
+async def test_a_websocket_whose_client_does_not_read(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ended, though the client stays; one that reads goes on for longer."""
+    monkeypatch.setattr(http_protocol, "SEND_PERIOD_S", 0.2)
+    over.clear()
+    _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+    reading, reading_writer = await asyncio.open_connection("127.0.0.1", port)
+    for each in (writer, reading_writer):
+        each.write(HANDSHAKE)
+    num_bytes = 0
+    async with asyncio.timeout(60):
+        while not over:
+            num_bytes += len(await reading.read(1 << 16))
+
+    reading_writer.write(b"\x88\x80\0\0\0\0")  # a close frame
+    before = num_bytes
+    num_bytes += len(await reading.read(1 << 16))
+    await close(writer)
+    await close(reading_writer)
+    assert num_bytes > before

@@ -11,6 +11,7 @@ from tartlet.errors import EngineStoppedError, ProgramError, RunCancelledError
 from tartlet.events import Output, RunUsage
 from tartlet.server.front.processes.remote_run import RemoteRun
 from tartlet.server.requests import ProgramRef, RunRequest
+from tartlet.server.worker import service
 
 pytestmark = pytest.mark.runner
 
@@ -52,6 +53,25 @@ async def test_an_engine_that_cannot_be_reached_is_tried_again(link: Any, store_
     link.use_engine(1, Path("nowhere"))
     await link.attach(2)
 
+    assert json.loads(await link.start(_request(store_source(GENERATE), SHORT)).result_json()) == SHORT
+
+
+async def test_a_way_to_the_engine_that_is_lost_is_made_again(
+    link: Any, store_source: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine is there: others use it. Meanwhile the worker has none; then it runs programs as before."""
+    monkeypatch.setattr(service, "_RETRY_S", 0.0)
+    await link.attach(1)
+    run = link.start(_request(store_source(GENERATE), LONG))
+    await _begun(run)
+    link.lost["1"].set()
+    async with asyncio.timeout(60):
+        for engine in (None, 1):
+            while link.engine != engine:
+                await asyncio.sleep(0)
+
+    with pytest.raises(RunCancelledError):
+        await run.result_json()
     assert json.loads(await link.start(_request(store_source(GENERATE), SHORT)).result_json()) == SHORT
 
 

@@ -57,6 +57,20 @@ async def test_spares_are_there_before_the_first_run(short_folder: Path) -> None
     engine.close()
 
 
+async def test_it_hears_that_the_way_to_the_engine_is_lost(short_folder: Path) -> None:
+    """As when the engine's process hangs up on a worker that does not read."""
+    engine = FakeEngine()
+    server = EngineServer(engine, short_folder / "engine", {"fake": None}, lambda error: None)
+    async with open_on_engine(str(short_folder / "engine"), 0) as sandboxes, asyncio.timeout(60):
+        was_lost = sandboxes.engine_lost.is_set()
+        for session in server._sessions.values():
+            session.hang_up()
+        await sandboxes.engine_lost.wait()
+    assert not was_lost
+    server.close()
+    engine.close()
+
+
 async def test_there_may_be_no_engine(short_folder: Path) -> None:
     """Then there is nothing to run programs on."""
     with pytest.raises(EngineStoppedError):

@@ -50,11 +50,6 @@ class WorkerPool:
         return self._engine.makes_progress and any(worker.usable_link is not None for worker in self._workers)
 
     @property
-    def num_live_runs(self) -> int:
-        """See `Sandboxes`."""
-        return sum(worker.link.num_runs for worker in self._workers if worker.link is not None)
-
-    @property
     def pids(self) -> list[int | None]:
         """The process ids of the engine and of the workers, in this order; None while there is none."""
         return [self._engine.pid, *(worker.pid for worker in self._workers)]

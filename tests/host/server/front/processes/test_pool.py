@@ -35,9 +35,10 @@ async def test_a_worker_that_is_killed_costs_its_runs_and_no_others(settled: Any
         assert quiet == [f'"{text[:300]}"' for text in texts[:2]]
         usages = [(await _events(run))[-1] for run in runs]
         assert {type(usage) for usage in usages} == {RunUsage}
-        assert min(usage.prompt_tokens for usage in usages) == min(len(text) for text in texts)
-        assert min(usage.page_seconds for usage in usages) > 0
-        assert pool.num_live_runs == 0
+        known = [usage for usage in usages if usage.page_seconds > 0]  # one may not have come to its generation
+        assert len(known) > 90
+        assert min(usage.prompt_tokens for usage in known) == min(len(text) for text in texts)
+        assert sum(link.num_runs for link in _links(pool)) == 0
 
         await settled(lambda: len(_links(pool)) == 2)
         await asyncio.gather(*(begin(pool, 1) for _ in range(4)))
@@ -72,7 +73,7 @@ async def test_a_run_that_fits_no_message_is_refused(settled: Any, story: Any) -
         await settled(lambda: pool.is_ready)
         with pytest.raises(ConfigError, match="cannot be asked for"):
             await pool.start(RunRequest("run_1", "acme", story, " " * (64 << 20), {}))
-        assert pool.num_live_runs == 0
+        assert sum(link.num_runs for link in _links(pool)) == 0
         assert pool.is_ready
 
 
