@@ -19,6 +19,7 @@ NAMES = (
     "stepping",
     "engine_socket",
     "controllers",
+    "languages",
     "decode",
     "continuous_batching",
     "llama_cpp",

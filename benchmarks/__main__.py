@@ -10,7 +10,7 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import NAMES, readme, report
+from benchmarks import NAMES, guest_readme, readme, report
 from benchmarks.settings import Settings
 
 
@@ -27,6 +27,7 @@ def main() -> None:
             subprocess.run([sys.executable, "-m", "benchmarks", name, *flags], check=True)
     if options.readme:
         readme.rewrite()
+        guest_readme.rewrite()
 
 
 def _run(name: str, options: argparse.Namespace) -> None:
@@ -51,7 +52,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one or more of: {', '.join(NAMES)}; default: all")
     parser.add_argument("--quick", action="store_true", help="only see that they work: tiny model, nothing is saved")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--readme", action="store_true", help="write the saved figures into benchmarks/README.md")
+    parser.add_argument("--readme", action="store_true", help="write the saved figures into the READMEs")
     parser.add_argument("--threads", type=int, default=defaults.threads, help="CPU threads of the model")
     parser.add_argument(
         "--patience", type=int, default=defaults.patience, help="how often to repeat what a busy machine disturbed"
