@@ -1,0 +1,2 @@
+#include "transcript.h"
+const test_case event_cases[] = {{0}};

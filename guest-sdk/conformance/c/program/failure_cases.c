@@ -1,0 +1,2 @@
+#include "transcript.h"
+const test_case failure_cases[] = {{0}};

@@ -1,0 +1,2 @@
+#include "transcript.h"
+const test_case generation_cases[] = {{0}};

@@ -1,0 +1,2 @@
+#include "transcript.h"
+const test_case run_cases[] = {{0}};
