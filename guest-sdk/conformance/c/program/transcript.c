@@ -139,3 +139,28 @@ tartlet_string repeated(const char *text, size_t times) {
   out[times * length] = 0;
   return (tartlet_string){out, times * length};
 }
+
+const char *reason_name(tartlet_finish_reason reason) {
+  static const char *const names[] = {"eos",      "stop-token", "stop-string", "length",
+                                      "complete", "cancelled",  "stopped",     "deadlock"};
+  return names[reason];
+}
+
+static shown optional_text(tartlet_option_string text) { return text.is_some ? quoted(text.value) : none(); }
+
+void say_draft(const char *label, const tartlet_draft *draft) {
+  const tartlet_finish *finish = &draft->finish;
+  SAY(label, quoted(draft->text), quoted_text(reason_name(finish->reason)), optional_text(finish->stop_string));
+  SAY("tokens", tokens_of(draft->tokens));
+}
+
+tartlet_generation started(tartlet_context context, bool streaming) {
+  tartlet_sampling sampling = tartlet_greedy();
+  tartlet_stop_conditions stop = {0};
+  tartlet_generation_options options = {.streaming = streaming};
+  return tartlet_generation_generate(context, &sampling, &stop, &options, &refused);
+}
+
+tartlet_draft generated(tartlet_context context, uint32_t most) {
+  return tartlet_generate(context, tartlet_greedy(), most ? tartlet_max_tokens(most) : (tartlet_stop_conditions){0}, &refused);
+}

@@ -56,6 +56,14 @@ void finished(tartlet_event event);
 bool is_ready(tartlet_event event);
 /* What poll says of events, without a timeout. */
 tartlet_list_event polled(tartlet_list_event events);
+/* As the contract spells it. */
+const char *reason_name(tartlet_finish_reason reason);
+/* All that there is to say of how a generation ends, with its tokens. */
+void say_draft(const char *label, const tartlet_draft *draft);
+/* Starts a generation with the contract's plainest options. */
+tartlet_generation started(tartlet_context context, bool streaming);
+/* Generates greedily, up to so many tokens; 0: to the end. */
+tartlet_draft generated(tartlet_context context, uint32_t most);
 /* So many times a text, one after the other. */
 tartlet_string repeated(const char *text, size_t times);
 
