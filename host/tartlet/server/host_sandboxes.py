@@ -20,10 +20,12 @@ from tartlet.limits import Limits
 from tartlet.run import Run
 from tartlet.runtime.compiled_program import CompiledProgram
 from tartlet.runtime.program import Program
+from tartlet.server.raw_json import checked_json
 from tartlet.server.requests import ProgramRef, RunRequest, SourceFile
 from tartlet.server.worker.messages import MAX_RESULT_BYTES
 from tartlet_engine.api import EngineStats, ModelInfo
 
+_SHOWN_CHARS = 200
 MOST_PROGRAMS = 256
 """That are kept loaded; others are loaded again, which is quick: their native code is on disk."""
 
@@ -53,10 +55,14 @@ class HostRun:
 
     async def result_json(self) -> str:
         """As `Run.result`, but as JSON text. Raises LimitExceededError for one that is too long to parse."""
-        size = len(await self._run.result_text())
+        text = await self._run.result_text()
+        size = len(text)
         if size > MAX_RESULT_BYTES:
             raise LimitExceededError("output_limit", limit="result_bytes", used=size, allowed=MAX_RESULT_BYTES)
-        return _json_text(await self._run.result())
+        try:
+            return checked_json(text)
+        except (ValueError, RecursionError) as error:
+            raise GuestError(f"the program's result is not JSON: {error}: {text[:_SHOWN_CHARS]!r}") from None
 
     def cancel(self) -> None:
         """As `Run.cancel`."""
@@ -153,19 +159,6 @@ def _note_failure(loading: asyncio.Task[Program]) -> None:
     """Whoever waits hears of it; all who did may have gone."""
     if not loading.cancelled():
         loading.exception()
-
-
-def _json_text(value: Any) -> str:
-    """JSON that every reader takes. Raises GuestError for numbers that JSON does not have."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (ValueError, RecursionError) as error:
-        raise GuestError(f"the program's result is not JSON: {error}") from None
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only have as an escape
-        return json.dumps(value, allow_nan=False)
-    return text
 
 
 def _read_source(path: str) -> ProgramSource:

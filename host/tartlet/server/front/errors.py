@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -27,6 +26,7 @@ from tartlet.errors import (
     UnavailableError,
     WorkerLostError,
 )
+from tartlet.server.raw_json import to_json
 
 logger = logging.getLogger("tartlet.server")
 
@@ -136,8 +136,8 @@ def error_response(error: TartletError) -> Response:
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """An answer in JSON of ASCII, so that any text that Python can hold can be sent."""
-    return Response(json.dumps(value), status, headers, media_type="application/json")
+    """An answer in JSON, of ASCII but for `RawJson` in it, so that any text that Python can hold can be sent."""
+    return Response(to_json(value), status, headers, media_type="application/json")
 
 
 def add_error_handlers(app: FastAPI) -> None:

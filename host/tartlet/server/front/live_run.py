@@ -15,6 +15,7 @@ from tartlet.events import RunUsage
 from tartlet.server.failures import to_failure
 from tartlet.server.front.run_events import Dropped, EventBuffer, Numbered, Outcome
 from tartlet.server.front.scarcity import scarcity
+from tartlet.server.raw_json import checked_json
 from tartlet.server.requests import RunRequest
 from tartlet.server.sandboxes import RunHandle, Sandboxes
 from tartlet.server.worker.messages import MAX_RESULT_BYTES
@@ -152,7 +153,7 @@ class LiveRun:
                 raise LimitExceededError(
                     "output_limit", limit="result_bytes", used=len(result_json), allowed=MAX_RESULT_BYTES
                 )
-            return Outcome("succeeded", result_json)
+            return Outcome("succeeded", checked_json(result_json))
         except TartletError as error:
             if isinstance(error, RunCancelledError):
                 return Outcome("cancelled", failure=to_failure(self._reason or error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from typing import Any, Literal, TypeAlias
 
@@ -12,6 +11,7 @@ from tartlet.errors import TartletError
 from tartlet.events import Log, Output, RunEvent, RunUsage, Variable
 from tartlet.server.failures import Failure, to_error
 from tartlet.server.front.errors import error_fields
+from tartlet.server.raw_json import RawJson
 
 EVENT_BYTES = 100
 """What an event takes beside its text, about."""
@@ -24,6 +24,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     status: RunStatus
     result_json: str | None = None
+    """As `raw_json.checked_json` gives it."""
     failure: Failure | None = None
 
     def raise_failure(self) -> None:
@@ -107,13 +108,13 @@ def usage_fields(usage: RunUsage) -> dict[str, Any]:
 
 
 def outcome_fields(outcome: Outcome | None) -> dict[str, Any]:
-    """How a run has ended, as JSON: `status`, and `result` or `error`."""
+    """How a run has ended, as JSON: `status`, and `result` (as `RawJson`) or `error`."""
     if outcome is None:
         return {"status": "running", "result": None, "error": None}
     error = outcome.error()
     return {
         "status": outcome.status,
-        "result": None if outcome.result_json is None else json.loads(outcome.result_json),
+        "result": None if outcome.result_json is None else RawJson(outcome.result_json),
         "error": None if error is None else error_fields(error),
     }
 

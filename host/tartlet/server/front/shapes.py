@@ -12,6 +12,7 @@ from tartlet.server.front.errors import ApiError, error_fields
 from tartlet.server.front.live_run import NO_USAGE, LiveRun
 from tartlet.server.front.run_events import outcome_fields, usage_fields
 from tartlet.server.front.storage import InferletRecord, RunRecord
+from tartlet.server.raw_json import RawJson
 from tartlet.server.requests import Control
 
 MOST_NAMED = 16
@@ -208,7 +209,7 @@ def live_run_fields(run: LiveRun) -> dict[str, Any]:
         "created": run.created_ms / 1000,
         **outcome_fields(run.outcome),
         "note": None,
-        "usage": None if (usage := run.usage_so_far) == NO_USAGE else usage_fields(usage),
+        "usage": usage_fields(run.usage_so_far) if run.has_ended or run.usage_so_far != NO_USAGE else None,
     }
 
 
@@ -221,7 +222,7 @@ def run_record_fields(record: RunRecord) -> dict[str, Any]:
         "name": record.name,
         "created": record.started_ms / 1000,
         "status": record.state,
-        "result": None if record.result_json is None else json.loads(record.result_json),
+        "result": None if record.result_json is None else RawJson(record.result_json),
         "error": None if record.failure is None else error_fields(to_error(record.failure)),
         "note": record.note or None,
         "usage": None if record.usage is None else usage_fields(record.usage),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+
+from tartlet.server.raw_json import to_json
 
 SEND_TIMEOUT_S = 60.0
 """How long a client may take nothing at all, while there is something for it, before it counts as gone."""
@@ -19,7 +20,7 @@ PING = b": ping\n\n"
 def sse_event(kind: str, data: Mapping[str, Any], number: int | None = None) -> bytes:
     """One event, of a type, with its data as JSON; the number is what a client sends as `Last-Event-ID`."""
     lines = [] if number is None else [f"id: {number}"]
-    lines += [f"event: {kind}", f"data: {json.dumps(data)}"]
+    lines += [f"event: {kind}", f"data: {to_json(data)}"]
     return ("\n".join(lines) + "\n\n").encode()
 
 

@@ -81,7 +81,7 @@ def test_how_a_run_has_ended_as_json() -> None:
     failed = Outcome("failed", failure=to_failure(GuestError("boom")))
 
     assert outcome_fields(None) == {"status": "running", "result": None, "error": None}
-    assert outcome_fields(Outcome("succeeded", '{"n": 1}'))["result"] == {"n": 1}
+    assert outcome_fields(Outcome("succeeded", '{"n": 1}'))["result"].text == '{"n": 1}'
     assert outcome_fields(failed)["error"]["code"] == "guest_error"
     with pytest.raises(GuestError, match="boom"):
         failed.raise_failure()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import msgspec
 import pytest
@@ -20,6 +21,7 @@ from tartlet.server.front.shapes import (
     run_record_fields,
 )
 from tartlet.server.front.storage import InferletRecord, RunRecord
+from tartlet.server.raw_json import to_json
 from tartlet.server.requests import Parameter, ProgramFacts
 
 
@@ -34,9 +36,10 @@ async def test_a_run_looks_the_same_from_memory_and_from_the_record() -> None:
     run.finish(Outcome("succeeded", "[1]"))
     ms = run.created_ms
     record = RunRecord(run.run_id, "acme", "d", "p", "succeeded", ms, ms, None, "[1]", "", run.usage)
-    live, kept = live_run_fields(run), run_record_fields(record)
+    live, kept = [json.loads(to_json(fields)) for fields in (live_run_fields(run), run_record_fields(record))]
 
     assert live == kept
+    assert live["result"] == [1]
     assert [*RunShape.model_fields] == [*live]
     RunShape.model_validate(live)
 

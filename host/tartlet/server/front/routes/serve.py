@@ -54,7 +54,7 @@ class Answer(msgspec.Struct, forbid_unknown_fields=True):
 
     status: Annotated[int, msgspec.Meta(ge=200, le=599)] = 200
     headers: Annotated[dict[str, str], msgspec.Meta(max_length=_MOST_HEADERS)] = {}
-    body: Any = ""
+    body: msgspec.Raw = msgspec.Raw(b'""')
     """A text, or what is sent as JSON."""
 
 
@@ -112,24 +112,32 @@ def _answer(run: LiveRun) -> Response:
     error = outcome.error()
     if error is not None:
         return json_response({"error": error_fields(error)}, PROGRAM_FAILED, {"x-run-id": run.run_id})
-    result = json.loads(outcome.result_json or "null")
     try:
-        answer = msgspec.convert(result, Answer) if _is_answer(result) else Answer(body=result)
+        answer = _read_answer((outcome.result_json or "null").encode())
         headers = _headers(answer.headers)
     except (msgspec.ValidationError, ValueError) as wrong:
         failure = ApiError(PROGRAM_FAILED, "invalid_answer", f"what the program returned is no answer: {wrong}")
         return json_response({"error": error_fields(failure)}, PROGRAM_FAILED, {"x-run-id": run.run_id})
-    is_text = isinstance(answer.body, str)
-    body = answer.body if is_text else json.dumps(answer.body)
+    body = bytes(answer.body)
+    is_text = body.startswith(b'"')
+    if is_text:
+        body = json.loads(body).encode("utf-8", "replace")
     names = {name.lower() for name in headers}
     if "content-type" not in names:
         headers["Content-Type"] = "text/plain; charset=utf-8" if is_text else "application/json"
-    content = body.encode("utf-8", "replace")
-    return Response(content, answer.status, {**headers, **SAFETY, "x-run-id": run.run_id})
+    return Response(body, answer.status, {**headers, **SAFETY, "x-run-id": run.run_id})
 
 
-def _is_answer(result: Any) -> bool:
-    return isinstance(result, dict) and bool(result) and result.keys() <= {"status", "headers", "body"}
+def _read_answer(result: bytes) -> Answer:
+    """What a program's result, as JSON, says. A body that is no text is passed on as it is, however large.
+
+    Raises ValidationError.
+    """
+    if result.startswith(b"{"):
+        fields = msgspec.json.decode(result, type=dict[str, msgspec.Raw])
+        if fields and fields.keys() <= {"status", "headers", "body"}:
+            return msgspec.json.decode(result, type=Answer)
+    return Answer(body=msgspec.Raw(result))
 
 
 def _headers(given: Mapping[str, str]) -> dict[str, str]:

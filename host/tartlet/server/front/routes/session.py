@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -17,6 +16,7 @@ from tartlet.server.front.following import messages_of
 from tartlet.server.front.live_run import LiveRun
 from tartlet.server.front.services import ServicesParam
 from tartlet.server.front.sse import SEND_TIMEOUT_S
+from tartlet.server.raw_json import to_json
 
 MAX_TEXT_LEN = 64 * 1024  # characters of what a client sends
 
@@ -99,4 +99,4 @@ def _parsed(text: str | None) -> Sent:
 
 async def _send(websocket: WebSocket, message: dict[str, Any]) -> None:
     async with asyncio.timeout(SEND_TIMEOUT_S):
-        await websocket.send_text(json.dumps(message))
+        await websocket.send_text(to_json(message))
