@@ -1,0 +1,2 @@
+/** Stands for an interface of the host's that the component's world does not have. */
+export {};
