@@ -28,7 +28,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     from tartlet_engine.cache_folder import cache_folder
 
     home = tmp_path_factory.mktemp("home")
-    for name in ("kernels", "models", "runners"):
+    for name in ("javascript", "kernels", "models", "runners"):
         (home / name).symlink_to(cache_folder(name))
     (home / "components").symlink_to(cache_folder("tests/components"))
     with pytest.MonkeyPatch.context() as patch:

@@ -59,7 +59,9 @@ def _type(interface: Interface, definition: TypeDefinition) -> list[str]:
         return [*docs, f"export class {name} {{", *_indented(_methods(interface, definition.name)), "}"]
     if definition.form == "record":
         fields = [
-            line for each in definition.members for line in (*_docs(each.docs), f"{camel(each.name)}: {_use(each.type)};")
+            line
+            for each in definition.members
+            for line in (*_docs(each.docs), f"{camel(each.name)}: {_use(each.type)};")
         ]
         return [*docs, f"export interface {name} {{", *_indented(fields), "}"]
     if definition.form == "enum":

@@ -54,6 +54,11 @@ def built_folder() -> Path:
     return folder("built")
 
 
+def javascript_folder() -> Path:
+    """What npm has installed to build JavaScript programs."""
+    return folder("javascript")
+
+
 def packed_folder() -> Path:
     """Models as the engine's kernels hold them. Only the engine writes here."""
     return folder("packed")

@@ -7,7 +7,6 @@ import { prepare } from "./prepare";
 import { type Bundle, Program } from "./program";
 
 interface Given {
-  main: string;
   files: Record<string, string>;
   input: unknown;
 }
@@ -33,17 +32,17 @@ export function step(outcomes: Outcome[]): Decision[] {
 
 /** Check that the engine can compile the program that the host gives, which is bundled already. */
 export function compile(): string {
-  const { main, files } = JSON.parse(given()) as Given;
+  const program = JSON.parse(given()) as Given;
   try {
-    new Program(bundleOf({ main, files, input: null }));
+    new Program(bundleOf(program));
   } catch (error) {
     throw String(error);
   }
-  return JSON.stringify(files);
+  return JSON.stringify(program.files);
 }
 
-function bundleOf({ main, files }: Given): Bundle {
-  return { name: main, code: files["program.js"]!, map: files["program.js.map"]! };
+function bundleOf({ files }: Given): Bundle {
+  return { code: files["program.js"]!, map: files["program.js.map"]! };
 }
 
 prepare();

@@ -18,8 +18,6 @@ type Body = (require: (name: string) => unknown, module: { exports: Exports }, e
 
 /** A program as the host bundles it. */
 export interface Bundle {
-  /** The author's file, for messages. */
-  readonly name: string;
   /** A CommonJS module of the whole program but for the SDK, which it requires. */
   readonly code: string;
   /** Its source map, as JSON. */
@@ -90,7 +88,7 @@ export class Program {
     }
     const found = entry === undefined ? "has no default export" : `exports ${kindOf(entry)} by default`;
     const hint = "Write export default inferlet(async (input) => ...). A controller is run with `tartlet run --controller`.";
-    throw new TartletError("program", `${this.#bundle.name} ${found}, so there is no inferlet to run`, { hint });
+    throw new TartletError("program", `the program ${found}, so there is no inferlet to run`, { hint });
   }
 
   #controller(): new () => sdk.Controller {
@@ -101,7 +99,7 @@ export class Program {
     }
     const names = leaves.map((each) => each.name).join(", ");
     const found = leaves.length === 0 ? "exports no subclass of Controller" : `exports several controllers: ${names}`;
-    throw new TartletError("program", `${this.#bundle.name} ${found}`, { hint: "Export one." });
+    throw new TartletError("program", `the program ${found}`, { hint: "Export one." });
   }
 }
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from tartlet.errors import BuildError
 from tartlet.languages.c import C
+from tartlet.languages.javascript import JAVASCRIPT
 from tartlet.languages.language import Language, SourceMode
 from tartlet.languages.python import PYTHON
 
-LANGUAGES: Sequence[Language] = (PYTHON, C)
+LANGUAGES: Sequence[Language] = (PYTHON, JAVASCRIPT, C)
 
 
 def language_named(name: str) -> Language:
