@@ -72,3 +72,8 @@ def saved_folder() -> Path:
 def server_folder() -> Path:
     """The server's database, and what tenants have uploaded. Only the server's front writes here."""
     return folder("server")
+
+
+def tenants_code_folder() -> Path:
+    """What compile children have made of tenants' programs, a folder for each tenant; workers load it."""
+    return folder("server/code")

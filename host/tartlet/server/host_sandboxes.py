@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -75,11 +75,18 @@ class HostSandboxes:
     Args:
         host: It is open, and stays the caller's to close.
         engine_lost: Set when the way to its engine is lost, after which all runs end at once; None: it never is.
+        show_grant: Shows the engine a grant to act for a tenant with a weight; None: this one needs none.
     """
 
-    def __init__(self, host: Host, engine_lost: asyncio.Event | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        engine_lost: asyncio.Event | None = None,
+        show_grant: Callable[[str, float, bytes], None] | None = None,
+    ) -> None:
         self.engine_lost = asyncio.Event() if engine_lost is None else engine_lost
         self._host = host
+        self._show_grant = show_grant
         self._programs: dict[_Key, asyncio.Task[Program]] = {}  # the one used last at the end
 
     @property
@@ -95,8 +102,15 @@ class HostSandboxes:
     async def started(self) -> None:
         """Nothing: the engine is in this process."""
 
-    async def start(self, request: RunRequest) -> HostRun:
-        """See `Sandboxes`."""
+    async def start(self, request: RunRequest, grant: bytes = b"") -> HostRun:
+        """See `Sandboxes`.
+
+        Args:
+            request: The run.
+            grant: To act for its tenant, if the engine asks for one.
+        """
+        if self._show_grant is not None:
+            self._show_grant(request.tenant, request.weight, grant)
         program = await self._load(request.program)
         options: dict[str, Any] = {
             "limits": Limits(**request.limits),

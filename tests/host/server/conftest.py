@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tartlet import paths
 from tartlet.errors import EngineStoppedError, RunCancelledError
 from tartlet.host import Host
 from tartlet.server.front.in_process import open_in_process
@@ -48,24 +49,24 @@ def short_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def store_source(tmp_path: Path) -> StoreSource:
-    """Writes the text of an inferlet to where the front would keep it."""
+def store_source() -> StoreSource:
+    """Writes the text of an inferlet to where the front keeps its own."""
 
     def store(text: str) -> ProgramRef:
-        return _store(msgspec.json.encode(SourceFile("main", {"main.py": text})), "source", tmp_path)
+        return _store(msgspec.json.encode(SourceFile("main", {"main.py": text})), "source")
 
     return store
 
 
 @pytest.fixture
-def store_component(tmp_path: Path) -> StoreComponent:
-    """Writes a component to where the front would keep it."""
-    return lambda component: _store(component, "component", tmp_path)
+def store_component() -> StoreComponent:
+    """Writes a component to where the front keeps its own."""
+    return lambda component: _store(component, "component")
 
 
-def _store(data: bytes, kind: str, folder: Path) -> ProgramRef:
+def _store(data: bytes, kind: str) -> ProgramRef:
     digest = hashlib.sha256(data).hexdigest()
-    path = folder / digest
+    path = paths.folder("endpoints") / digest
     path.write_bytes(data)
     return ProgramRef(digest, str(path), "source" if kind == "source" else "component", "acme/program")
 

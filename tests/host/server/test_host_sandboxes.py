@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from tartlet import paths
 from tartlet.component_limits import ComponentLimits
 from tartlet.errors import GuestError, LimitExceededError, ProgramError, RunCancelledError, TartletError
 from tartlet.events import Output, RunUsage
@@ -67,7 +68,7 @@ async def test_a_run_is_told_as_it_goes(sandboxes: Sandboxes, store_source: Any)
 
 async def test_a_program_that_cannot_be_loaded_can_be_replaced(sandboxes: Sandboxes, store_source: Any) -> None:
     """A failure is not remembered."""
-    ref = store_source(HELLO)
+    ref = store_source(HELLO + "# moved\n")
     moved = Path(ref.path).rename(ref.path + "-moved")
     with pytest.raises(ProgramError, match="cannot be read"):
         await (await sandboxes.start(_request(ref))).result_json()
@@ -99,14 +100,12 @@ async def test_what_tenants_upload_is_not_compiled_here(sandboxes: Sandboxes, st
 
 
 async def test_what_a_child_has_made_is_run(
-    sandboxes: Sandboxes, store_source: Any, store_component: Any, component: Any, tmp_path: Path
+    sandboxes: Sandboxes, store_source: Any, store_component: Any, component: Any
 ) -> None:
     """Source with its code, and native code, of which nothing else is read."""
-    folder = tmp_path / "code"
-    folder.mkdir()
     results = []
-    for number, ref in enumerate((store_source(HELLO), store_component(component("", data="[1]")))):
-        job = _job(ref, folder)
+    for number, ref in enumerate((store_source(HELLO + "# made\n"), store_component(component("", data="[1]")))):
+        job = _job(ref)
         compiled = await asyncio.to_thread(answer, job)
         assert compiled.compiled is not None
         Path(ref.path).unlink()
@@ -117,10 +116,10 @@ async def test_what_a_child_has_made_is_run(
     assert results == [{"to": "you"}, [1]]
 
 
-async def test_a_flipped_bit_of_what_a_child_has_made(sandboxes: Sandboxes, store_source: Any, tmp_path: Path) -> None:
+async def test_a_flipped_bit_of_what_a_child_has_made(sandboxes: Sandboxes, store_source: Any) -> None:
     """It is noticed, and not run."""
     ref = store_source(HELLO)
-    job = _job(ref, tmp_path)
+    job = _job(ref)
     compiled = (await asyncio.to_thread(answer, job)).compiled
     assert compiled is not None
     path = Path(compiled.code_path)
@@ -236,7 +235,8 @@ async def test_what_two_tenants_call_the_same(sandboxes: Sandboxes, store_source
     assert results == ["acme/secret-acme", "evil/secret-evil", "acme/secret-acme", "evil/secret-evil"]
 
 
-def _job(ref: ProgramRef, folder: Path) -> CompileJob:
+def _job(ref: ProgramRef) -> CompileJob:
+    folder = paths.tenants_code_folder()
     return CompileJob(
         path=ref.path, kind=ref.kind, folder=str(folder), component=ComponentLimits(), limits=CompileLimits(), parent=0
     )

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import os
 import resource
+from pathlib import Path
 
 from tartlet.server.child_process import end_with_parent, keep_private
 from tartlet.server.compile.messages import CompileJob
+from tartlet.server.file_rights import private_paths, restrict_files
 from tartlet.server.system_calls import NEW_SOCKETS, OTHER_PROCESSES, OTHER_PROGRAMS, forbid
 
 _NICE = 10
 
 
 def confine(job: CompileJob) -> None:
-    """Limit this process for good: CPU time, memory, files; no network, no other programs. It must have one thread.
+    """Limit this process for good: CPU time, memory; no network, no other programs. It must have one thread.
 
+    Of what tenants have, it can read the program and use the folder for what it makes; it can write nowhere else.
     Ends the process if the parent is gone already.
     """
     limits = job.limits
     end_with_parent(job.parent)
     keep_private()
     os.nice(_NICE)
+    writable = [Path(job.folder), Path("/dev/null")]
+    restrict_files(hidden=private_paths(), readable=[Path(job.path)], writable=writable)
     forbid((*NEW_SOCKETS, *OTHER_PROGRAMS, *OTHER_PROCESSES))
     # At the soft limit of CPU time the kernel ends the process by SIGXCPU, by which the parent tells the reason.
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tartlet.errors import WireError
+from tartlet.server.engine.grants import Grants
 from tartlet.server.engine.lost_runs import LostRuns
 from tartlet.server.engine.messages import MOST_BYTES, NUM_IDS, Refused, ToEngine, Welcome
 from tartlet.server.engine.pinger import Pinger
@@ -31,6 +32,7 @@ class EngineServer:
         path: Of the socket.
         text_folders: Where the tokenizer of each model lies; None for the byte text of `tartlet.testing`.
         on_stop: Called once, on the engine's thread, when the engine has stopped and everybody has been told.
+        key: With which the front makes grants; None: whoever is connected may act for each tenant.
 
     Raises:
         OSError: Nobody can listen at `path`.
@@ -43,11 +45,13 @@ class EngineServer:
         path: Path,
         text_folders: Mapping[str, str | None],
         on_stop: Callable[[EngineError], None],
+        key: bytes | None = None,
     ) -> None:
         self._engine = engine
         self._models = tuple(engine.models.values())
         self._text_folders = tuple(text_folders[info.name] for info in self._models)
         self._on_stop = on_stop
+        self._key = key
         first_own = (MOST_NUMBERS - 1) * NUM_IDS
         self._pinger = Pinger(engine.submit, range(first_own, first_own + NUM_IDS))
         self._lost_runs = LostRuns()
@@ -133,7 +137,7 @@ class EngineServer:
         number = self._next_number
         self._next_number += 1
         welcome = Welcome(self._models, self._text_folders, first_id=number * NUM_IDS)
-        session = Session(connection, self._engine, self._pinger, self._lost_runs, welcome)
+        session = Session(connection, self._engine, self._pinger, self._lost_runs, welcome, Grants(self._key))
         thread = threading.Thread(
             target=self._serve, args=(number, session), name=f"tartlet-engine-connection-{number}", daemon=True
         )

@@ -32,6 +32,14 @@ class Submit(msgspec.Struct, frozen=True, tag=True):
     run_id: int | None = None
 
 
+class ShowGrant(msgspec.Struct, frozen=True, tag=True):
+    """The connection may open runs of a tenant, with that weight: see `grants`."""
+
+    tenant: str
+    weight: float
+    grant: bytes
+
+
 class AskStats(msgspec.Struct, frozen=True, tag=True):
     """Answered by `Stats` at once, whatever the engine is doing."""
 
@@ -115,5 +123,5 @@ class IntegrityChecked(msgspec.Struct, frozen=True, tag=True):
     problem: str | None
 
 
-ToEngine: TypeAlias = Hello | Submit | AskStats | Ping | CheckIntegrity | AskTotals
+ToEngine: TypeAlias = Hello | ShowGrant | Submit | AskStats | Ping | CheckIntegrity | AskTotals
 FromEngine: TypeAlias = Welcome | Refused | Events | Stats | Pong | IntegrityChecked | Totals

@@ -20,6 +20,7 @@ from tartlet import compose, models
 from tartlet.errors import ConfigError, TartletError
 from tartlet.server.child_process import keep_private
 from tartlet.server.engine.engine_server import EngineServer
+from tartlet.server.engine.grants import KEY_BYTES
 from tartlet.server.engine.settings import CANNOT_START, EngineSettings, FakeSettings
 from tartlet_engine.api import EngineClient
 
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--socket", type=Path, required=True, help="where to listen")
     parser.add_argument("--settings", default="{}", help="EngineSettings, as JSON")
     parser.add_argument("--parent", type=int, help="the process with which this one ends")
+    parser.add_argument("--key", type=int, help="the number of an inherited pipe with the key of grants")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     keep_private()
@@ -47,13 +49,14 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _end)
     if options.parent is not None:
         threading.Thread(target=_watch_parent, args=(options.parent,), name="tartlet-parent", daemon=True).start()
+    key = None if options.key is None else _read_key(options.key)
     try:
         settings = _read_settings(options.settings)
         engine, text_folders = start(settings)
     except TartletError as error:
         _log.error("cannot start: %s", error)
         return CANNOT_START
-    return _serve(engine, options.socket, text_folders)
+    return _serve(engine, options.socket, text_folders, key)
 
 
 def start(settings: EngineSettings) -> tuple[EngineClient, dict[str, str | None]]:
@@ -79,10 +82,16 @@ def _start_fake(settings: FakeSettings) -> EngineClient:
     return FakeEngine(**msgspec.structs.asdict(settings))
 
 
-def _serve(engine: EngineClient, path: Path, text_folders: dict[str, str | None]) -> int:
+def _read_key(pipe: int) -> bytes:
+    """It is in no file, argument or variable, which others could read."""
+    with open(pipe, "rb") as file:
+        return file.read(KEY_BYTES)
+
+
+def _serve(engine: EngineClient, path: Path, text_folders: dict[str, str | None], key: bytes | None) -> int:
     ended = threading.Event()
     try:
-        server = EngineServer(engine, path, text_folders, lambda error: ended.set())
+        server = EngineServer(engine, path, text_folders, lambda error: ended.set(), key)
         try:
             _log.info("the engine is ready: models=%s", ",".join(engine.models))
             ended.wait()

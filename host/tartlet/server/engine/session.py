@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from tartlet.errors import WireError
 from tartlet.server.engine.command_ids import foreign_id
+from tartlet.server.engine.grants import Grants
 from tartlet.server.engine.lost_runs import LostRuns
 from tartlet.server.engine.messages import (
     NUM_IDS,
@@ -22,6 +23,7 @@ from tartlet.server.engine.messages import (
     Ping,
     Pong,
     Refused,
+    ShowGrant,
     Stats,
     Submit,
     ToEngine,
@@ -47,6 +49,7 @@ class Session:
         pinger: That of the engine.
         lost_runs: Where it is kept what its runs had used, if it is lost.
         welcome: What is told to begin with; it says which ids are this connection's.
+        grants: Of this connection.
     """
 
     def __init__(
@@ -56,12 +59,14 @@ class Session:
         pinger: Pinger,
         lost_runs: LostRuns,
         welcome: Welcome,
+        grants: Grants,
     ) -> None:
         self._connection = connection
         self._engine = engine
         self._pinger = pinger
         self._lost_runs = lost_runs
         self._welcome = welcome
+        self._grants = grants
         self._ids = range(welcome.first_id, welcome.first_id + NUM_IDS)
         self._runs: dict[int, str] = {}  # their names, by id
         self._prefixes: set[int] = set()
@@ -112,6 +117,8 @@ class Session:
                 self._check(commands, run_id)
                 self._note(commands)
                 self._engine.submit(commands, run_id)
+            case ShowGrant(tenant, weight, grant):
+                self._grants.show(tenant, weight, grant)
             case AskStats(request_id):
                 self._connection.send(Stats(request_id, self._engine.stats()))
             case AskTotals(request_id, names):
@@ -124,13 +131,16 @@ class Session:
                 self._refuse("Hello comes once")
 
     def _check(self, commands: Sequence[Command], run_id: int | None) -> None:
-        """Refuse ids of others, before anything is carried out."""
+        """Refuse ids of others, and what there is no grant for, before anything is carried out."""
         if run_id is not None and run_id not in self._ids:
             self._refuse(f"id {run_id} is not of this connection")
         for command in commands:
             foreign = foreign_id(command, self._ids)
             if foreign is not None:
                 self._refuse(f"{type(command).__name__} names id {foreign}, which is not of this connection")
+            refusal = self._grants.refusal(command)
+            if refusal is not None:
+                self._refuse(f"{type(command).__name__}: {refusal}")
 
     def _note(self, commands: Sequence[Command]) -> None:
         """Remember what has to be closed when the connection is lost."""

@@ -22,6 +22,7 @@ from tartlet.server.engine.messages import (
     IntegrityChecked,
     Pong,
     Refused,
+    ShowGrant,
     Stats,
     Submit,
     Totals,
@@ -73,6 +74,7 @@ class SocketClient:
         self._stopped: EngineStopped | None = None
         self._requests: dict[int, Future[FromEngine]] = {}
         self._stats: EngineStats | None = None  # the last ones known
+        self._shown: set[ShowGrant] = set()
         self._thread = threading.Thread(target=self._read, name="tartlet-engine-socket", daemon=True)
         self._thread.start()
 
@@ -88,6 +90,16 @@ class SocketClient:
     def new_id(self) -> int:
         """Return the next of the ids that are this connection's."""
         return next(self._ids)
+
+    def show_grant(self, tenant: str, weight: float, grant: bytes) -> None:
+        """Let the engine know that this connection may open runs of a tenant. It is told once of each."""
+        shown = ShowGrant(tenant, weight, grant)
+        with self._lock:
+            if shown in self._shown:
+                return
+            self._shown.add(shown)
+        with contextlib.suppress(WireError):  # it is gone, which the reading thread hears
+            self._connection.send(shown)
 
     def submit(self, commands: Sequence[Command], run_id: int | None = None) -> None:
         """Send commands. When the engine is gone they are dropped. One that cannot be sent fails."""

@@ -49,7 +49,7 @@ def make_services(settings: Settings, storage: Storage, blobs: Blobs, sandboxes:
     """Put them together. The runs are to be closed by the caller, before what they need."""
     metrics, admission = Metrics(), Admission(most_runs=settings.max_runs)
     tenants = KnownTenants(storage, settings.limits)
-    code = CodeStore(paths.server_folder() / "code", settings.code_bytes)
+    code = CodeStore(paths.tenants_code_folder(), settings.code_bytes)
     sandboxes = CompilingSandboxes(sandboxes, _compile_client(settings), tenants.component_limits, code)
     catalogue = Catalogue(storage, blobs, code, sandboxes, tenants, settings.max_upload_bytes)
     policy = StoredPolicy(storage, tenants, admission, metrics)

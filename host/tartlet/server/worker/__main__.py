@@ -8,6 +8,7 @@ import logging
 import sys
 
 from tartlet.server.child_process import end_with_parent, give_up_rights, keep_private
+from tartlet.server.worker.files import give_up_files
 
 logger = logging.getLogger("tartlet.server.worker")
 
@@ -20,11 +21,14 @@ def main() -> None:
     parser.add_argument("--spares", type=int, required=True, help="Python runners kept ready")
     settings = parser.parse_args()
     end_with_parent(settings.parent)
+    can_restrict = give_up_files()
     can_forbid = give_up_rights()  # before `keep_private`, after which the system lets nobody write its score
     keep_private()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     if not can_forbid:
         logger.warning("this kernel has no seccomp: workers can use the network, and start programs")
+    if not can_restrict:
+        logger.warning("this kernel has no Landlock: workers can use the files of the server's user")
     from tartlet.server.worker.worker import work
 
     asyncio.run(work(settings.front, num_spares=settings.spares))

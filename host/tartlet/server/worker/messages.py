@@ -50,6 +50,8 @@ class Start(_Message, frozen=True, tag="start"):
 
     number: int
     request: RunRequest
+    grant: bytes
+    """To act for the run's tenant at the engine."""
 
 
 class Cancel(_Message, frozen=True, tag="cancel"):

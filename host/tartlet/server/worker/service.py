@@ -52,8 +52,8 @@ class WorkerService:
             case UseEngine():
                 self._engine = message
                 self._has_new_engine.set()
-            case Start(number, request):
-                self._begin(number, self._run(number, request))
+            case Start(number, request, grant):
+                self._begin(number, self._run(number, request, grant))
             case Cancel(number):
                 if number in self._runs:
                     self._runs[number].cancel()
@@ -134,11 +134,11 @@ class WorkerService:
             usage = RunUsage() if run is None else run.usage
             self._connection.send(Ended(number, usage, bounded_failure(RunCancelledError("the run was cancelled"))))
 
-    async def _run(self, number: int, request: RunRequest) -> None:
+    async def _run(self, number: int, request: RunRequest, grant: bytes) -> None:
         """Run a program to its end, and tell how it went, unless this is cancelled."""
         outcome: str | Failure
         try:
-            run = await self._opened().start(request)
+            run = await self._opened().start(request, grant)
             self._runs[number] = run
             await Outlet(self._connection, number).carry(run)
             outcome = checked_result(await run.result_json())

@@ -40,7 +40,7 @@ async def open_on_engine(path: str, num_spares: int) -> AsyncIterator[HostSandbo
     try:
         async with Host(engine=client, spares=num_spares) as host:
             await _warm(host)
-            yield HostSandboxes(host, is_lost)
+            yield HostSandboxes(host, is_lost, client.show_grant)
     finally:
         await asyncio.to_thread(client.close)
 

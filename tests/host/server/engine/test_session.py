@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 from tartlet import compose
 from tartlet.errors import WireError
 from tartlet.server.engine.engine_server import EngineServer
+from tartlet.server.engine.grants import Grants
+from tartlet.server.engine.lost_runs import LostRuns
 from tartlet.server.engine.messages import (
     MOST_BYTES,
     NUM_IDS,
@@ -243,7 +245,7 @@ def test_a_step_with_more_than_a_message_holds_comes_in_parts() -> None:
     here: Connection[ToEngine] = Connection(left, Frames(ToEngine, 1000))
     with closing(engine), closing(Connection(right, Frames[FromEngine](FromEngine))) as there, closing(here):
         pinger = Pinger(engine.submit, range(10, 20))
-        session = Session(here, engine, pinger, Welcome((), (), 0))
+        session = Session(here, engine, pinger, LostRuns(), Welcome((), (), 0), Grants(None))
         session.deliver([Done(number) for number in range(500)])
         ids: list[int] = []
         while len(ids) < 500:

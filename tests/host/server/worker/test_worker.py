@@ -34,7 +34,7 @@ async def test_a_worker_s_life(short_folder: Path, store_source: Any) -> None:
     async with asyncio.timeout(60):
         while Attached(1) not in heard:
             await asyncio.sleep(0.01)
-        connection.send(Start(7, RunRequest("run_1", "acme", source, "null", {})))
+        connection.send(Start(7, RunRequest("run_1", "acme", source, "null", {}), b""))
         while not (ended := [message for message in heard if isinstance(message, Ended)]):
             await asyncio.sleep(0.01)
         assert json.loads(ended[0].outcome) == 3

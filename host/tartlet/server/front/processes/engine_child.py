@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from tartlet.errors import EngineStoppedError
+from tartlet.server.engine.grants import new_key
 from tartlet.server.engine.messages import RunTotals
 from tartlet.server.engine.probe import EngineProbe
 from tartlet.server.engine.settings import CANNOT_START, EngineSettings
@@ -42,6 +44,8 @@ class EngineChild:
         self._settings = settings
         self._socket_path = socket_path
         self._users: list[Callable[[int, Path], None]] = []
+        self.key = new_key()
+        """With which grants are made that it accepts."""
         self.refusal: str | None = None
         """What the last one has said, if that cannot start with these settings."""
         self._number = 0
@@ -75,12 +79,14 @@ class EngineChild:
         """One life: start an engine, and let it be used until it ends. Gives how it ended."""
         self._number += 1
         settings_json = msgspec.json.encode(self._settings).decode()
-        child = await Child.start(
-            self.name,
-            "tartlet.server.engine",
-            [f"--socket={self._path}", f"--settings={settings_json}"],
-            environment=engine_environment(os.environ),
-        )
+        with _readable(self.key) as pipe:
+            child = await Child.start(
+                self.name,
+                "tartlet.server.engine",
+                [f"--socket={self._path}", f"--settings={settings_json}", f"--key={pipe}"],
+                environment=engine_environment(os.environ),
+                inherited=[pipe],
+            )
         self._is_stuck = self._has_served = False
         ends = [asyncio.create_task(child.wait()), asyncio.create_task(self._use())]
         try:
@@ -122,3 +128,15 @@ class EngineChild:
                 return await EngineProbe.connect(self._path)
             except EngineStoppedError:
                 await asyncio.sleep(_CONNECT_S)
+
+
+@contextmanager
+def _readable(secret: bytes) -> Iterator[int]:
+    """A pipe from which a child can read a secret."""
+    reading, writing = os.pipe()
+    try:
+        with open(writing, "wb") as file:
+            file.write(secret)
+        yield reading
+    finally:
+        os.close(reading)

@@ -96,7 +96,7 @@ class WorkerChild:
 
     async def _use(self, child: Child, connection: Connection) -> None:
         """Use a worker, until it ends, closes the connection, or is stuck."""
-        link = WorkerLink(connection)
+        link = WorkerLink(connection, self._engine.key)
         self._link, self._missed_beats = link, -_START_BEATS
         if (engine := self._engine.current) is not None:
             link.use_engine(*engine)

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from tartlet.errors import ConfigError, LimitExceededError, RunError, WireError
 from tartlet.events import RunUsage
 from tartlet.runtime.channel import LoopWaker
+from tartlet.server.engine.grants import make_grant
 from tartlet.server.engine.messages import RunTotals
 from tartlet.server.failures import to_error
 from tartlet.server.front.processes.remote_run import EventMessage, RemoteRun
@@ -40,14 +41,20 @@ _NO_FIGURE = 1 << 53
 
 
 class WorkerLink:
-    """The runs of one worker. `handle` is called with each of its messages; `lose` when there will be no more."""
+    """The runs of one worker. `handle` is called with each of its messages; `lose` when there will be no more.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        connection: To the worker.
+        key: Of grants, which the worker gets with each run to show to the engine.
+    """
+
+    def __init__(self, connection: Connection, key: bytes = b"") -> None:
         self.engine: int | None = None
         """The number of the engine on which it can run programs."""
         self.has_spoken = False
         """Set by whatever it says; who watches it clears it."""
         self._connection = connection
+        self._key = key
         self._waker = LoopWaker(asyncio.get_running_loop())
         self._numbers = itertools.count(1)
         self._runs: dict[int, RemoteRun] = {}
@@ -66,7 +73,8 @@ class WorkerLink:
         number = next(self._numbers)
         run = RemoteRun(request, self._waker, lambda: self._connection.send(Cancel(number)))
         try:
-            self._connection.send(Start(number, request))
+            grant = make_grant(self._key, request.tenant, request.weight)
+            self._connection.send(Start(number, request, grant))
         except WireError as error:
             raise ConfigError(f"the run cannot be asked for: {error.message}", hint="Give it less input.") from None
         self._runs[number] = run

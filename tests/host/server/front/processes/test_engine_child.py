@@ -9,8 +9,10 @@ import pytest
 
 from tartlet.errors import ConfigError, EngineStoppedError
 from tartlet.server.engine.settings import FakeSettings
+from tartlet.server.engine.socket_client import connect_engine
 from tartlet.server.front.processes import engine_watch
 from tartlet.server.front.processes.opening import open_processes
+from tartlet_engine.api import OpenRun
 
 pytestmark = pytest.mark.runner
 
@@ -72,3 +74,21 @@ async def test_an_engine_that_cannot_start_says_why(settled: Any, caplog: pytest
         await settled(lambda: caplog.text.count("ended with status 2") > 1)
 
     assert "/there/is/no/such/model" in caplog.text
+
+
+async def test_a_worker_that_is_taken_over_is_no_other_tenant(settled: Any, begin: Any) -> None:
+    """The engine opens runs for the front's grants alone; a worker has those of the runs that it was given."""
+    async with open_processes(workers=1, spares=0, fake_engine=True) as pool:
+        await settled(lambda: pool.is_ready)
+        assert await (await begin(pool, 4, "good morning")).result_json() == '"good"'
+        current = pool._engine.current
+        assert current is not None
+        client = await asyncio.to_thread(connect_engine, current[1])
+        stopped: list[Any] = []
+        client.listen(stopped.extend)
+        client.submit([OpenRun(client.new_id(), "acme")])
+        await settled(lambda: stopped)
+        await asyncio.to_thread(client.close)
+
+        assert "no grant" in stopped[0].error.message
+        assert await (await begin(pool, 4, "good morning")).result_json() == '"good"'
