@@ -110,9 +110,9 @@ class Suite:
         told = list(run)
         try:
             lines = list(run.result())
-        except TartletError as error:
+            lines += [f"log {each.level}: {_quoted(each.message)}" for each in told if isinstance(each, Log)]
+        except TartletError as error:  # what the log of such a run has is up to the language
             lines = _failure_lines(error)
-        lines += [f"log {each.level}: {_quoted(each.message)}" for each in told if isinstance(each, Log)]
         if output := "".join(each.text for each in told if isinstance(each, Output)):
             lines.append(f"output: {_quoted(output)}")
         return lines
