@@ -1,2 +1,0 @@
-#include "transcript.h"
-const test_case forward_cases[] = {{0}};

@@ -1,2 +1,0 @@
-#include "transcript.h"
-const test_case stepping_cases[] = {{0}};
