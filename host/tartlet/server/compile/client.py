@@ -155,9 +155,10 @@ class CompileClient:
                 code="compile_failed",
             )
         try:
-            if status == 0:
-                return msgspec.json.decode(output, type=CompileAnswer)
-        except msgspec.DecodeError:
+            answer = msgspec.json.decode(output, type=CompileAnswer)
+            if status == 0 and (answer.compiled is None) != (answer.failure is None):
+                return answer
+        except (msgspec.DecodeError, RecursionError):
             pass
         _log.error("a compile child ended with status %d: %s", status, errors.decode(errors="replace")[-500:])
         raise TartletError("the compile process has failed, which is a fault of the server's own", code="internal")

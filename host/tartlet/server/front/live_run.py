@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Literal
 
-from tartlet.errors import LimitExceededError, RunCancelledError, TartletError, UnavailableError
+from tartlet.errors import LimitExceededError, RunCancelledError, TartletError, UnavailableError, WorkerLostError
 from tartlet.events import RunUsage
 from tartlet.server.failures import to_failure
 from tartlet.server.front.run_events import Dropped, EventBuffer, Numbered, Outcome
@@ -153,7 +153,7 @@ class LiveRun:
                 raise LimitExceededError(
                     "output_limit", limit="result_bytes", used=len(result_json), allowed=MAX_RESULT_BYTES
                 )
-            return Outcome("succeeded", checked_json(result_json))
+            return Outcome("succeeded", _checked(result_json))
         except TartletError as error:
             if isinstance(error, RunCancelledError):
                 return Outcome("cancelled", failure=to_failure(self._reason or error))
@@ -173,3 +173,11 @@ class LiveRun:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _checked(result_json: str) -> str:
+    """See `checked_json`. Raises WorkerLostError for what no worker that is well would give as a result."""
+    try:
+        return checked_json(result_json)
+    except (ValueError, RecursionError):
+        raise WorkerLostError("the process that ran the program gave something else than a result") from None

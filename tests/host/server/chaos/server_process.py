@@ -19,6 +19,7 @@ import psutil
 from tartlet.server.engine.socket_client import connect_engine
 from tartlet_engine.api import EngineStats
 
+ROOT = Path(__file__).parents[4]
 FRONT = Path(__file__).with_name("front_main.py")
 SOURCE = {"Content-Type": "text/x-python"}
 
@@ -58,7 +59,8 @@ class ServerProcess:
     def __init__(self, home: Path, sockets: Path, command: list[str], **environment: str) -> None:
         self.home, self.sockets, self._command = home, sockets, command
         self.log_path = home / "log"
-        folders = {"TARTLET_HOME": str(home), "XDG_RUNTIME_DIR": str(sockets)}
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        folders = {"TARTLET_HOME": str(home), "XDG_RUNTIME_DIR": str(sockets), "PYTHONPATH": path}
         self._environment = {**os.environ, **folders, **environment}
         self._process: subprocess.Popen[str]
         self.url = ""
@@ -103,6 +105,20 @@ class ServerProcess:
                 if f"tartlet.server.{module}" in child.cmdline():
                     found.append(child.pid)
         return found
+
+    def signal_children(self, module: str, number: int) -> None:
+        """Send a signal to all of them."""
+        for pid in self.children(module):
+            os.kill(pid, number)
+
+    async def tartlet(self, *command: str) -> str:
+        """What an operator's command says."""
+        arguments = [sys.executable, "-m", "tartlet", *command]
+        done = await asyncio.to_thread(
+            subprocess.run, arguments, env=self._environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
 
     def client(self, key: str | None = None) -> httpx2.AsyncClient:
         """A client of the operator, or of whose key it is."""

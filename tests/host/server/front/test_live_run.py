@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 
 import pytest
 
@@ -163,3 +164,27 @@ async def test_what_it_has_used_is_known_while_it_goes_on() -> None:
     run.finish(await driving)
 
     assert run.usage_so_far.generated_tokens == 7
+
+
+async def test_a_result_that_is_none_is_the_workers_fault() -> None:
+    """It is neither kept nor told: who reads it later would stumble over it."""
+    for result_json in ("not JSON", "[1", "[" * 100_000):
+        outcome = await drive(LiveRun("acme", "p", "d"), Script([], result_json))
+
+        assert outcome.failure is not None
+        assert (outcome.status, outcome.failure.code) == ("failed", "worker_lost")
+
+
+async def test_a_want_of_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run fails as one that may be started again."""
+
+    async def start(_: object) -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    sandboxes = scripted(None)
+    monkeypatch.setattr(sandboxes, "start", start)
+    outcome = await LiveRun("acme", "p", "d").drive(sandboxes, REQUEST)
+
+    assert outcome.failure is not None
+    assert outcome.failure.code == "unavailable"
+    assert "files" in outcome.failure.message
