@@ -32,7 +32,7 @@ sys.path.insert(0, str(INFERLETS.parents[1] / "guest-sdk" / "conformance"))
 import languages as ports
 import suite
 
-PROGRAMS = {"python": "wait.py", "c": "wait.c"}
+PROGRAMS = {"python": "wait.py", "javascript": "wait.ts", "rust": "wait.rs", "c": "wait.c"}
 """By language; in inferlets/languages: says that it has begun, and waits for as long as it is told."""
 MOST_START_MS = {"python": 10.0, "javascript": 2.0, "rust": 0.3, "c": 0.3}
 MOST_KB = {"python": 3000.0, "javascript": 300.0, "rust": 64.0, "c": 64.0}

@@ -67,7 +67,7 @@ def count(fiber: GuestFiber, number: int) -> int:
 def allows(fiber: GuestFiber, number: int, token_id: int) -> bool:
     """Tell whether a token is in it."""
     mask = fiber.state.handles.get(number, MaskState)
-    mask.model.check_tokens([token_id])
+    mask.model.check_token(token_id)
     return bool(mask.bits >> token_id & 1)
 
 

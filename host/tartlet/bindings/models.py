@@ -45,14 +45,14 @@ def detokenize(fiber: GuestFiber, model: int, token_ids: list[int]) -> object:
 def token_bytes(fiber: GuestFiber, model: int, token_id: int) -> bytes:
     """Give the bytes of one token."""
     handle = fiber.state.handles.get(model, ModelHandle)
-    handle.check_tokens([token_id])
+    handle.check_token(token_id)
     return handle.text.token_bytes(token_id)
 
 
 def vocabulary(fiber: GuestFiber, model: int, first: int, count: int) -> object:
     """Give the bytes of many tokens as one text."""
     handle = fiber.state.handles.get(model, ModelHandle)
-    handle.check_tokens([first])
+    handle.check_token(first)
     end = min(first + count, handle.info.vocabulary_size)
     return process_text(fiber.state, end - first, lambda: handle.vocabulary(first, end), lambda text: text)
 

@@ -49,6 +49,13 @@ class ModelHandle:
                 f"the vocabulary size of {self.info.name}"
             )
 
+    def check_token(self, token_id: int) -> None:
+        """Raise a refusal unless it is an id of the vocabulary."""
+        if token_id >= self.info.vocabulary_size:
+            raise invalid_argument(
+                f"token {token_id} is not below {self.info.vocabulary_size:,}, the vocabulary size of {self.info.name}"
+            )
+
     def check_adapter(self, name: str) -> None:
         """Raise a refusal, with the names that there are, if the model has no adapter of that name."""
         if name not in self.info.adapters:
