@@ -22,13 +22,13 @@ hypothesis.settings.load_profile("tartlet")
 def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A TARTLET_HOME that goes with the tests: nothing that they save, pack or publish mixes with what is the user's.
 
-    What is expensive and the same for everybody is shared: kernels, fetched models, runners. Components that tests
-    compile are kept from one time to the next, in a folder of their own.
+    What is expensive and the same for everybody is shared: kernels, fetched models, runners, Rust's standard library.
+    Components that tests compile are kept from one time to the next, in a folder of their own.
     """
     from tartlet_engine.cache_folder import cache_folder
 
     home = tmp_path_factory.mktemp("home")
-    for name in ("javascript", "kernels", "models", "runners"):
+    for name in ("javascript", "kernels", "models", "runners", "rust"):
         (home / name).symlink_to(cache_folder(name))
     (home / "components").symlink_to(cache_folder("tests/components"))
     with pytest.MonkeyPatch.context() as patch:

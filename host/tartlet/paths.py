@@ -59,6 +59,11 @@ def javascript_folder() -> Path:
     return folder("javascript")
 
 
+def rust_folder() -> Path:
+    """What Rust's tools keep between builds: standard libraries, compiled crates, cargo's own files."""
+    return folder("rust")
+
+
 def packed_folder() -> Path:
     """Models as the engine's kernels hold them. Only the engine writes here."""
     return folder("packed")

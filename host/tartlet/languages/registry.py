@@ -10,8 +10,9 @@ from tartlet.languages.c import C
 from tartlet.languages.javascript import JAVASCRIPT
 from tartlet.languages.language import Language, SourceMode
 from tartlet.languages.python import PYTHON
+from tartlet.languages.rust import RUST
 
-LANGUAGES: Sequence[Language] = (PYTHON, JAVASCRIPT, C)
+LANGUAGES: Sequence[Language] = (PYTHON, JAVASCRIPT, C, RUST)
 
 
 def language_named(name: str) -> Language:
