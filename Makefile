@@ -8,6 +8,7 @@
 #   make wheel    a wheel and a source archive in dist/; the wheel carries the runners, ready built
 #   make docs     rebuild the generated pages of docs/
 #   make bindings rebuild what the compiled guest SDKs have of wit/
+#   make toolchains  install what builds programs in Rust, on Debian as root; otherwise say what is left out
 #   make clean    remove what the other targets made, but not .venv (`make distclean`) or the user's caches
 #
 # Needs make, a Python from 3.11 to 3.13 with venv, and a package index.
@@ -33,7 +34,7 @@ for language in LANGUAGES:
 endef
 export COPY_RUNNERS
 
-.PHONY: demo test bench lint types wheel docs bindings constraints install install-dev clean distclean
+.PHONY: demo test bench lint types wheel docs bindings toolchains constraints install install-dev clean distclean
 .DELETE_ON_ERROR:
 
 demo: install
@@ -64,6 +65,9 @@ docs: install-dev
 
 bindings: install-dev
 	PYTHONPATH=guest-sdk/bindings $(BIN)/python -m tartlet_bindings
+
+toolchains:
+	./.ci/toolchains
 
 # The versions that the tests ran with. The torch in use may be a local build (+cpu), which an index does not know.
 constraints:
