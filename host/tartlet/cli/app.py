@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import tartlet
+from tartlet.cli.backup import backup, restore
 from tartlet.cli.build import build
 from tartlet.cli.check import check
 from tartlet.cli.config import config_app
@@ -40,6 +41,8 @@ app.add_typer(saved_app, name="saved")
 app.add_typer(tenant_app, name="tenant")
 app.add_typer(key_app, name="key")
 app.command()(reporting(usage))
+app.command()(reporting(backup))
+app.command()(reporting(restore))
 app.add_typer(config_app, name="config")
 app.command()(reporting(doctor))
 

@@ -32,18 +32,25 @@ def with_storage(url: str | None, work: Callable[[Storage], Awaitable[T]]) -> T:
 
     Raises: ConfigError, UnavailableError; and what `work` raises.
     """
-    from tartlet.server import settings
     from tartlet.server.front.storage import open_storage
 
-    if url is None:
-        secret = settings.load().settings.database
-        url = None if secret is None else secret.get_secret_value()
+    url = database_url(url)
 
     async def run() -> T:
         async with open_storage(url) as storage:
             return await work(storage)
 
     return asyncio.run(run())
+
+
+def database_url(url: str | None) -> str | None:
+    """The database that is named, or else that of the server's settings; None: the default one. Raises ConfigError."""
+    from tartlet.server import settings
+
+    if url is not None:
+        return url
+    secret = settings.load().settings.database
+    return None if secret is None else secret.get_secret_value()
 
 
 def parse_duration(text: str) -> int:

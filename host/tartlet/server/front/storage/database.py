@@ -33,6 +33,7 @@ T = TypeVar("T")
 
 _FRONT_LOCK = 7_263_543  # of PostgreSQL, for the one front that uses a database
 _log = logging.getLogger("tartlet.server.storage")
+_SIGNS_OF_DAMAGE = ("file is not a database", "disk image is malformed")
 _DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 
 
@@ -113,7 +114,7 @@ class Database:
     """
 
     def __init__(self, url: str, clock: Clock = time.time) -> None:
-        parsed = _parsed(url)
+        parsed = parse_url(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self._transactions = open_sqlite(parsed, BUSY_TIMEOUT_S) if self.is_sqlite else _open_postgres(parsed)
         self._clock = clock
@@ -190,7 +191,8 @@ def _open_postgres(url: URL) -> Transactions:
     return PostgresTransactions(engine)
 
 
-def _parsed(url: str) -> URL:
+def parse_url(url: str) -> URL:
+    """The URL of a database, with the driver that is used. Raises ConfigError if there cannot be one."""
     hint = "For example sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/NAME."
     try:
         parsed = make_url(url if "://" in url else f"sqlite:///{url}")
@@ -212,9 +214,13 @@ def _as_unavailable() -> Iterator[None]:
     except (DBAPIError, PoolTimeoutError, OSError) as error:
         reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
         _log.warning("the database failed: %s", reason)
+        if any(sign in reason for sign in _SIGNS_OF_DAMAGE):
+            what, hint = "is damaged", "The server's operator can restore a copy: docs/operate.md."
+        else:
+            what, hint = _what_is_wrong(reason), "Ask again in a while; the server's log says more."
         raise UnavailableError(
-            f"the server's database {_what_is_wrong(reason)}",
-            hint="Ask again in a while; the server's log says more.",
+            f"the server's database {what}",
+            hint=hint,
             code="storage_unavailable",
         ) from error
 
