@@ -16,7 +16,11 @@ import pytest
 import tartlet
 
 ROOT = Path(__file__).parent.parent
-SDK_FILES = {"python": ["tartlet_*/**/*.py"], "c": ["include/*.h", "src/*.[ch]"]}
+SDK_FILES = {
+    "python": ["tartlet_*/**/*.py"],
+    "c": ["include/*.h", "src/*.[ch]"],
+    "js": ["package*.json", "src/**/*.ts", "runner/*.ts"],
+}
 """What a program of each language needs to be built."""
 WIT_FILES = {path.name for path in (ROOT / "wit").glob("*.wit")}
 

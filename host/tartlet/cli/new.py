@@ -27,12 +27,14 @@ class Lang(StrEnum):
     """What languages there is a template in."""
 
     PYTHON = "python"
+    TS = "ts"
     C = "c"
 
 
 TEMPLATES = {
     (Lang.PYTHON, Kind.INFERLET): "python",
     (Lang.PYTHON, Kind.CONTROLLER): "python_controller",
+    (Lang.TS, Kind.INFERLET): "ts",
     (Lang.C, Kind.INFERLET): "c",
 }
 """Folders of `templates/`. In their manifests and READMEs, `{name}` and `{folder}` are the program's."""

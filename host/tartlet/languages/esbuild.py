@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +19,8 @@ EXPECTED_S = 0.1
 SDK_PACKAGE = "tartlet-sdk"
 MAX_BYTES = 4 * 10**6
 """Of a bundle."""
-_COMMON = (
-    "--bundle",
+LOWERED = (
     "--platform=neutral",
-    "--main-fields=module,main",
     "--target=es2023",
     # The engine's own promises need somebody who runs its queue of jobs; a call of a component's export does not.
     # Written so, all of this uses the global `Promise`, which is the SDK's.
@@ -34,6 +33,11 @@ _COMMON = (
     "--log-limit=20",
     "--color=false",
 )
+"""How programs are written out, whatever is made of them."""
+_COMMON = ("--bundle", "--main-fields=module,main", *LOWERED)
+_ADVICE = re.compile(r"^  \S.*(?:--\w|as external|try/catch).*\n*", re.MULTILINE)
+"""What esbuild would do about a module that it does not find, which is no use here."""
+_HINT = "Modules of Node, such as fs, are not there in the sandbox. Packages are: npm installs them beside the program."
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,8 @@ def _run(entry: Path, output: Path, options: Sequence[str], folder: Path, progre
     command = [*esbuild_command(progress), str(entry), *_COMMON, *options, f"--outfile={output}"]
     ended = run_tool(command, folder=folder, task="", expected_s=EXPECTED_S, progress=_unheard)
     if ended.status != 0:
-        hint = "Node's own modules are not there in the sandbox." if "Could not resolve" in ended.log else ""
-        raise BuildError(ended.tail, hint=hint)
+        hint = _HINT if "Could not resolve" in ended.log else ""
+        raise BuildError(_ADVICE.sub("", ended.tail).strip(), hint=hint)
 
 
 def _unheard(task: str, done: float, total: float | None) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tartlet import paths
@@ -20,8 +21,9 @@ from tartlet.languages import unwrapping
 from tartlet.languages.componentize import WIT
 from tartlet.languages.esbuild import Bundle, bundle_component, bundle_program
 from tartlet.languages.guest_sdk import PACKAGE, sdk_folder
+from tartlet.languages.javascript_files import SUFFIXES, bundle_files
 from tartlet.languages.language import Language, ProgramSource, SourceMode
-from tartlet.languages.node import SDK, node_command, node_tool, packages
+from tartlet.languages.node import SDK, installed_esbuild, node_command, node_tool, packages
 from tartlet.languages.tool import folder_for, run_tool
 from tartlet.locks import exclusive
 from tartlet.progress import Progress, silent
@@ -31,7 +33,6 @@ NAME = "javascript"
 PREBUILT_RUNNER = PACKAGE / "_runner" / f"{NAME}.wasm"  # in a release wheel
 MAX_BYTES = 20 * 10**6
 """The runners of some five versions."""
-SUFFIXES = (".ts", ".js", ".mts", ".mjs")
 MAIN_FILES = ("main.ts", "main.js")
 EXPECTED_BUILD_S = 4.0
 CODE, SOURCE_MAP = "program.js", "program.js.map"  # in `ProgramSource.files`
@@ -48,6 +49,21 @@ def read_source(path: Path, progress: Progress = silent) -> ProgramSource:
     entry = _entry(path)
     bundle = bundle_program(entry, progress)
     return ProgramSource(NAME, entry.stem, {CODE: bundle.code, SOURCE_MAP: bundle.source_map})
+
+
+def source_from_files(
+    main: str, files: Mapping[str, str], before_start: Callable[[], None] | None = None
+) -> ProgramSource:
+    """Bundle a program that comes as files from elsewhere; see `javascript_files`.
+
+    Raises:
+        BuildError: No file is called `main`, one cannot be parsed, or imports what is none of them.
+    """
+    entry = next((name for name in (main + suffix for suffix in SUFFIXES) if name in files), None)
+    if entry is None:
+        raise BuildError(f"the program has no file {main}.ts or {main}.js")
+    bundle = bundle_files(entry, files, before_start)
+    return ProgramSource(NAME, main, {CODE: bundle.code, SOURCE_MAP: bundle.source_map})
 
 
 def has_controller(source: ProgramSource) -> bool:
@@ -181,5 +197,13 @@ JAVASCRIPT = Language(
     main_files=MAIN_FILES,
     build_component=build_component,
     tools=lambda: [node_tool()],
-    source_mode=SourceMode(read_source, runner_component, is_runner_there, has_controller),
+    source_mode=SourceMode(
+        read_source=read_source,
+        from_files=source_from_files,
+        can_take_files=lambda: installed_esbuild() is not None,
+        runner_component=runner_component,
+        is_runner_there=is_runner_there,
+        has_controller=has_controller,
+        has_inferlet=has_inferlet,
+    ),
 )

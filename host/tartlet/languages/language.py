@@ -33,6 +33,26 @@ class Tool:
     """How to install it."""
 
 
+class FromFiles(Protocol):
+    """Makes source of files that come from elsewhere: the same as `SourceMode.read_source`, but no other file is read.
+
+    Whoever wrote the files may mean harm: none of their code runs. Tools that are started call `before_start` in their
+    own process first, which takes away what they need not have. Raises BuildError: the files are no program.
+    """
+
+    def __call__(
+        self, main: str, files: Mapping[str, str], before_start: Callable[[], None] | None = None
+    ) -> ProgramSource:
+        """Make it.
+
+        Args:
+            main: The name of the module that is run, without a suffix.
+            files: Text by path in the program's folder, with `/`.
+            before_start: See above.
+        """
+        ...
+
+
 class BuildComponent(Protocol):
     """Builds the program at `source`, a file or a folder of the language, into the component `output`.
 
@@ -51,12 +71,17 @@ class SourceMode:
 
     read_source: Callable[[Path, Progress], ProgramSource]
     """Reads a file or a folder of the language. Raises BuildError: it is none, it is too large, or is no text."""
+    from_files: FromFiles
+    can_take_files: Callable[[], bool]
+    """Whether `from_files` works here, without installing anything first."""
     runner_component: Callable[[Progress], Path]
     """The runner, built now if it is not there yet; safe to call from several processes at once. Raises BuildError."""
     is_runner_there: Callable[[], bool]
     """Whether `runner_component` need not build it. Raises BuildError if what it is made of is missing."""
     has_controller: Callable[[ProgramSource], bool]
     """Whether a program seems to be a controller, or to have one."""
+    has_inferlet: Callable[[ProgramSource], bool]
+    """Whether a program seems to be an inferlet, or to have one."""
 
 
 @dataclass(frozen=True, slots=True)

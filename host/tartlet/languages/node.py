@@ -54,22 +54,36 @@ def packages(progress: Progress) -> Path:
     Raises:
         BuildError: Node or npm is missing, or npm fails, for instance because it cannot reach its registry.
     """
-    sdk = sdk_folder(SDK)
-    digest = hashlib.sha256(b"".join((sdk / name).read_bytes() for name in _LOCKED)).hexdigest()
-    folder = paths.javascript_folder() / digest[:16]
+    folder = _packages_folder()
     if not folder.is_dir():
         with exclusive(folder.with_suffix(".lock"), "Waiting for another process that installs npm packages", progress):
             if not folder.is_dir():
-                _install(sdk, folder, progress)
+                _install(sdk_folder(SDK), folder, progress)
     return folder / "node_modules"
 
 
 def esbuild_command(progress: Progress) -> list[str]:
     """How esbuild is called: its own executable, which needs no Node. Raises BuildError as `packages`."""
     modules = packages(progress)
-    for path in sorted((modules / "@esbuild").glob("*/bin/esbuild")):
-        return [str(path)]
-    raise BuildError(f"npm has installed no esbuild for this machine in {modules}", hint=INSTALL)
+    found = _esbuild(modules)
+    if found is None:
+        raise BuildError(f"npm has installed no esbuild for this machine in {modules}", hint=INSTALL)
+    return [str(found)]
+
+
+def installed_esbuild() -> Path | None:
+    """The executable of esbuild, if it is there already."""
+    return _esbuild(_packages_folder() / "node_modules")
+
+
+def _packages_folder() -> Path:
+    sdk = sdk_folder(SDK)
+    digest = hashlib.sha256(b"".join((sdk / name).read_bytes() for name in _LOCKED)).hexdigest()
+    return paths.javascript_folder() / digest[:16]
+
+
+def _esbuild(modules: Path) -> Path | None:
+    return min((modules / "@esbuild").glob("*/bin/esbuild"), default=None)
 
 
 def _install(sdk: Path, folder: Path, progress: Progress) -> None:

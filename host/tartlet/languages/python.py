@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tartlet import paths
@@ -40,6 +41,13 @@ def read_source(path: Path, progress: Progress = silent) -> ProgramSource:
     if not (path / "main.py").is_file():
         raise BuildError(f"{path} is neither a .py file nor a folder with a main.py", hint="Give the one or the other.")
     return ProgramSource(NAME, "main", read_folder(path, (".py",)))
+
+
+def source_from_files(
+    main: str, files: Mapping[str, str], before_start: Callable[[], None] | None = None
+) -> ProgramSource:
+    """Make source of files from elsewhere. They stay as they are."""
+    return ProgramSource(NAME, main, files)
 
 
 def has_controller(source: ProgramSource) -> bool:
@@ -156,5 +164,13 @@ PYTHON = Language(
     main_files=("main.py",),
     build_component=build_component,
     tools=_tools,
-    source_mode=SourceMode(read_source, runner_component, is_runner_there, has_controller),
+    source_mode=SourceMode(
+        read_source=read_source,
+        from_files=source_from_files,
+        can_take_files=lambda: True,
+        runner_component=runner_component,
+        is_runner_there=is_runner_there,
+        has_controller=has_controller,
+        has_inferlet=has_inferlet,
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tartlet.errors import BuildError
@@ -32,6 +32,13 @@ def source_mode(name: str) -> SourceMode:
     return language.source_mode
 
 
+def taken_modes() -> list[SourceMode]:
+    """Those languages' whose source a server can take in, as it is installed now."""
+    return [
+        each.source_mode for each in LANGUAGES if each.source_mode is not None and each.source_mode.can_take_files()
+    ]
+
+
 def language_of(path: Path) -> Language:
     """The language of the program at `path`, a file or a folder.
 
@@ -45,6 +52,26 @@ def language_of(path: Path) -> Language:
         raise BuildError(f"{path} is no program", hint=f"Give {what_is_a_program()}.")
     titles = " and ".join(language.title for language in found)
     raise BuildError(f"{path} could be a program in {titles}", hint="Keep one main file in a folder.")
+
+
+def language_of_files(main: str, names: Collection[str]) -> Language:
+    """The language of a program that comes as files, by the suffix of its main module.
+
+    Args:
+        main: The module's name, without a suffix.
+        names: Paths in the program's folder.
+
+    Raises:
+        BuildError: No file is the main module, or files of several languages are.
+    """
+    found = [each for each in LANGUAGES if any(f"{main}{suffix}" in names for suffix in each.suffixes)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        titles = " and ".join(language.title for language in found)
+        raise BuildError(f"{main!r} could be a module in {titles}", hint="Keep one main file.")
+    suffixes = ", ".join(f"{main}{suffix}" for language in LANGUAGES for suffix in language.suffixes)
+    raise BuildError("the program has no file of the name of its main module", hint=f"Give one of {suffixes}.")
 
 
 def is_source(path: Path) -> bool:

@@ -7,7 +7,7 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +44,7 @@ def run_tool(
     expected_s: float,
     progress: Progress,
     environment: Mapping[str, str] | None = None,
+    before_start: Callable[[], None] | None = None,
 ) -> Ended:
     """Run a tool to its end, and tell how far it may be. It is killed if this is interrupted.
 
@@ -54,11 +55,19 @@ def run_tool(
         expected_s: How long it takes as a rule.
         progress: Hears of it.
         environment: Instead of this process's own.
+        before_start: Called in the process that becomes the tool: takes away what it need not have. Only where there
+            is one thread.
     """
     with tempfile.TemporaryFile() as log:  # not in the folder: it is to tell that a disk is full
         begun = time.monotonic()
         process = subprocess.Popen(
-            command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            command,
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            preexec_fn=before_start,
         )
         try:
             status = None

@@ -7,6 +7,7 @@ import ast
 from tartlet.errors import ProgramError
 from tartlet.languages import python
 from tartlet.languages.language import ProgramSource
+from tartlet.languages.registry import source_mode
 from tartlet.server.requests import Parameter, ProgramFacts
 from tartlet.wasm.component_reader import read_externs
 
@@ -21,12 +22,15 @@ def component_facts(component: bytes, *, is_controller: bool) -> ProgramFacts:
 
 
 def source_facts(source: ProgramSource) -> ProgramFacts:
-    """The facts of Python source that compiles: its parameters are those of the function marked with `@inferlet`.
+    """The facts of source that compiles. Of Python, the parameters are those of the function marked with `@inferlet`.
 
     Parses it, which takes memory and time for source that means harm: call it where that hurts nobody.
 
     Raises ProgramError for source that has nothing to run, or that Python's own parser gives up on.
     """
+    if source.language != python.NAME:
+        mode = source_mode(source.language)
+        return ProgramFacts(is_inferlet=mode.has_inferlet(source), is_controller=mode.has_controller(source))
     module = _parsed(source)
     if module is None:
         return ProgramFacts(is_inferlet=True, is_controller=False)

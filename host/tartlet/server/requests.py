@@ -28,10 +28,10 @@ class ProgramRef(msgspec.Struct, frozen=True):
 
 
 class SourceFile(msgspec.Struct, frozen=True):
-    """Python source as it is stored: one file, whose digest names it."""
+    """Source as it is stored: one file, whose digest names it. Its language is that of its main module's suffix."""
 
     main: str
-    """The name of the module that is run, without `.py`."""
+    """The name of the module that is run, without a suffix."""
     files: dict[str, str]
     """Text by path in the program's folder, with `/`."""
 

@@ -52,7 +52,11 @@ def test_packages_of_the_programs_folder_are_bundled(tmp_path: Path) -> None:
     ("text", "expected", "hint"),
     [
         ("let x = ;\n", r'Unexpected ";"\n\n\s+main\.ts:1:8', ""),
-        ('import fs from "fs";\nfs;\n', r'Could not resolve "fs"', "Node's own modules are not there in the sandbox."),
+        (
+            'import fs from "fs";\nfs;\n',
+            r'Could not resolve "fs"',
+            "Modules of Node, such as fs, are not there in the sandbox.",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, expected: str, hint: str) -> None:
@@ -61,7 +65,10 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, expecte
 
     with pytest.raises(BuildError, match=expected) as caught:
         bundle_program(tmp_path / "main.ts", silent)
-    assert caught.value.hint == hint
+    assert caught.value.hint.startswith(hint)
+    assert bool(caught.value.hint) == bool(hint)
+    assert "external" not in caught.value.message
+    assert "platform" not in caught.value.message
 
 
 def test_a_bundle_may_not_be_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

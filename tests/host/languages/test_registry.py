@@ -10,7 +10,7 @@ import pytest
 from tartlet.errors import BuildError
 from tartlet.languages import registry
 from tartlet.languages.python import PYTHON
-from tartlet.languages.registry import LANGUAGES, is_source, language_named, language_of
+from tartlet.languages.registry import LANGUAGES, is_source, language_named, language_of, language_of_files, taken_modes
 
 
 def test_files_and_folders_have_their_languages(tmp_path: Path) -> None:
@@ -59,3 +59,25 @@ def test_languages_are_found_by_name() -> None:
     with pytest.raises(BuildError, match="'cobol' is no language") as caught:
         language_named("cobol")
     assert "python" in caught.value.hint
+
+
+def test_files_have_the_language_of_their_main_module() -> None:
+    """Whatever else is among them."""
+    for language in LANGUAGES:
+        for suffix in language.suffixes:
+            assert language_of_files("main", [f"main{suffix}", "other.xyz"]) is language
+    with pytest.raises(BuildError, match="no file of the name of its main module") as caught:
+        language_of_files("main", ["other.py"])
+    assert "main.py" in caught.value.hint
+    with pytest.raises(BuildError, match="'main' could be a module in Python and C"):
+        language_of_files("main", ["main.py", "main.c"])
+
+
+def test_a_server_takes_source_that_it_has_the_tools_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the languages that run from source."""
+    mode = PYTHON.source_mode
+    assert mode is not None
+    other = replace(PYTHON, name="other", source_mode=replace(mode, can_take_files=lambda: False))
+    monkeypatch.setattr(registry, "LANGUAGES", (PYTHON, other, replace(PYTHON, source_mode=None)))
+
+    assert taken_modes() == [mode]

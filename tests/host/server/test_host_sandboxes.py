@@ -25,6 +25,10 @@ from tartlet.testing import FakeEngine
 pytestmark = [pytest.mark.runner, pytest.mark.asyncio(loop_scope="module")]
 
 
+def unconfined(job: CompileJob) -> None:
+    """These tests go on in this process."""
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["in process", "in processes"])
 async def sandboxes(request: pytest.FixtureRequest) -> AsyncIterator[Sandboxes]:
     """What runs programs on an engine without a model: a host in this process, or two workers."""
@@ -106,7 +110,7 @@ async def test_what_a_child_has_made_is_run(
     results = []
     for number, ref in enumerate((store_source(HELLO + "# made\n"), store_component(component("", data="[1]")))):
         job = _job(ref)
-        compiled = await asyncio.to_thread(answer, job)
+        compiled = await asyncio.to_thread(answer, job, unconfined)
         assert compiled.compiled is not None
         Path(ref.path).unlink()
         made = msgspec.structs.replace(ref, path=compiled.compiled.code_path, tenant="acme", is_compiled=True)
@@ -120,7 +124,7 @@ async def test_a_flipped_bit_of_what_a_child_has_made(sandboxes: Sandboxes, stor
     """It is noticed, and not run."""
     ref = store_source(HELLO)
     job = _job(ref)
-    compiled = (await asyncio.to_thread(answer, job)).compiled
+    compiled = (await asyncio.to_thread(answer, job, unconfined)).compiled
     assert compiled is not None
     path = Path(compiled.code_path)
     code = bytearray(path.read_bytes())

@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from tartlet.server.failures import to_error
 from tartlet.server.requests import ProgramKind
 
 _MODULE = "tartlet.server.compile"
-_ENVIRONMENT = ("HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TARTLET_HOME", "TMPDIR", "XDG_CACHE_HOME")
+_ENVIRONMENT = ("HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TARTLET_HOME", "XDG_CACHE_HOME")
 """What the child is given of the front's environment, which may have secrets."""
 
 _MAX_ANSWER_BYTES, _KEPT_ERROR_BYTES = 1 << 20, 4096
@@ -120,12 +121,18 @@ class CompileClient:
         return answer.compiled
 
     async def _run(self, job: bytes) -> CompileAnswer:
+        # What a child that is killed leaves behind goes, too; a tool that it has started may still be ending.
+        with tempfile.TemporaryDirectory(prefix="tartlet-compile-", ignore_cleanup_errors=True) as scratch:
+            return await self._run_in(scratch, job)
+
+    async def _run_in(self, scratch: str, job: bytes) -> CompileAnswer:
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", _MODULE),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | {"MALLOC_ARENA_MAX": "2"},
+            env=environment | {"MALLOC_ARENA_MAX": "2", "TMPDIR": scratch},
             start_new_session=True,  # or Ctrl-C would end it before the front can
         )
         try:

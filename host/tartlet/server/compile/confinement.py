@@ -12,6 +12,7 @@ from tartlet.server.file_rights import private_paths, restrict_files
 from tartlet.server.system_calls import NEW_SOCKETS, OTHER_PROCESSES, OTHER_PROGRAMS, forbid
 
 _NICE = 10
+_MOST_TOOL_FILE_BYTES = 1 << 26
 
 
 def confine(job: CompileJob) -> None:
@@ -32,4 +33,24 @@ def confine(job: CompileJob) -> None:
     # A sandbox reserves more addresses than any machine has memory. What is only reserved is no data.
     memory = resource.RLIMIT_DATA if job.kind == "source" else resource.RLIMIT_AS
     for limit, value in ((memory, limits.memory_bytes), (resource.RLIMIT_FSIZE, limits.file_bytes)):
+        resource.setrlimit(limit, (value, value))
+
+
+def confine_tool(job: CompileJob, parent: int) -> None:
+    """Limit a process that is about to become a tool of a compile child, as `confine` does; it may start itself.
+
+    Args:
+        job: Whose limits it has.
+        parent: The compile child, with which it ends.
+    """
+    limits = job.limits
+    end_with_parent(parent)
+    os.nice(_NICE)
+    forbid((*NEW_SOCKETS, *OTHER_PROCESSES))
+    for limit, value in (
+        (resource.RLIMIT_CPU, limits.cpu_s),
+        (resource.RLIMIT_DATA, limits.memory_bytes),  # a runtime with a garbage collector reserves more addresses
+        (resource.RLIMIT_FSIZE, min(limits.file_bytes, _MOST_TOOL_FILE_BYTES)),
+        (resource.RLIMIT_CORE, 0),
+    ):
         resource.setrlimit(limit, (value, value))

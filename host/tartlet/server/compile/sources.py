@@ -1,4 +1,4 @@
-"""Source in a compile child: it is compiled inside the runner's sandbox, and parsed to tell what is in it."""
+"""Source in a compile child: it is compiled inside the runner's sandbox, and what is in it is told."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import hashlib
 import json
 from pathlib import Path
 
-import msgspec
-
 from tartlet import paths
 from tartlet.bindings import RUNNER_INTERFACES
-from tartlet.errors import ProgramError, TartletError
 from tartlet.languages.language import ProgramSource
-from tartlet.languages.python import PYTHON
 from tartlet.languages.registry import source_mode
 from tartlet.progress import silent
 from tartlet.runtime import compiled_program, source_compilation
 from tartlet.runtime.compiled_program import CompiledSource
 from tartlet.server.compile.components import not_kept
 from tartlet.server.compile.messages import Compiled, CompileJob
+from tartlet.server.compile.translation import Translated
 from tartlet.server.program_facts import source_facts
-from tartlet.server.requests import SourceFile
 from tartlet.wasm.compiler import Compiler
 from tartlet.wasm.executor import Executor
 from tartlet.wasm.linker import LinkedComponent
@@ -31,14 +27,14 @@ _STAMP_DIGITS = 16
 """Of the digest of what the code is for: it is part of the file's name."""
 
 
-def compile_source(job: CompileJob) -> Compiled:
+def compile_source(job: CompileJob, translated: Translated) -> Compiled:
     """Make code of source. Raises what is wrong with it."""
-    digest, source = _read(Path(job.path))
+    source = translated.source
     component = _runner_component(source.language)
     files_json = _compile(component, source)  # first: the runner knows best what is wrong with the syntax
     facts = source_facts(source)
     compiled = CompiledSource(source.language, source.main, facts.is_controller, files_json)
-    code_path = Path(job.folder) / f"{digest}-{hashlib.sha256(component).hexdigest()[:_STAMP_DIGITS]}.json"
+    code_path = Path(job.folder) / f"{translated.digest}-{hashlib.sha256(component).hexdigest()[:_STAMP_DIGITS]}.json"
     try:
         compiled_program.write_source(code_path, compiled)
     except OSError as error:
@@ -60,20 +56,5 @@ def _compile(component: bytes, source: ProgramSource) -> str:
 
 
 def _runner_component(language: str) -> bytes:
-    """The runner, which is there before there are workers: a child can start no programs to build it."""
-    mode = source_mode(language)
-    if not mode.is_runner_there():
-        raise TartletError("the runner for source is not there", code="internal")
-    return mode.runner_component(silent).read_bytes()
-
-
-def _read(path: Path) -> tuple[str, ProgramSource]:
-    """The digest of a stored program, and its source."""
-    try:
-        data = path.read_bytes()
-        file = msgspec.json.decode(data, type=SourceFile)
-    except OSError as error:
-        raise ProgramError(f"the stored program cannot be read: {error.strerror}", code="not_found") from error
-    except msgspec.DecodeError as error:
-        raise ProgramError(f"the stored source cannot be read: {error}", code="not_found") from error
-    return hashlib.sha256(data).hexdigest(), ProgramSource(PYTHON.name, file.main, file.files)
+    """The runner, which is there: a child can start no programs to build it."""
+    return source_mode(language).runner_component(silent).read_bytes()

@@ -1,26 +1,36 @@
-"""What clients upload: a component, a Python file, or a folder of them as JSON."""
+"""What clients upload: a component, a source file, or a folder of them as JSON."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 from starlette.requests import Request
 
+from tartlet.errors import BuildError
+from tartlet.languages.registry import language_of_files
 from tartlet.server.front.catalogue import Kind
 from tartlet.server.front.errors import ApiError
 from tartlet.server.requests import SourceFile
 
 COMPONENT_TYPES = ("application/wasm", "application/octet-stream")
-PYTHON_TYPES = ("text/x-python", "text/plain")
+SOURCE_FILES = {
+    "text/x-python": "main.py",
+    "text/plain": "main.py",
+    "text/javascript": "main.js",
+    "application/javascript": "main.js",
+    "text/typescript": "main.ts",
+    "application/typescript": "main.ts",
+}
+"""What a single file is called, by the type that it comes as."""
 JSON_TYPES = ("application/json",)
 WASM_MAGIC = b"\0asm"
 MOST_FILES = 500
 """Of one program's source."""
 
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
-_FILE_NAME = re.compile(rf"({_PART}/){{0,20}}{_PART}\.py")
+_FILE_NAME = re.compile(rf"({_PART}/){{0,20}}{_PART}")
 _MODULE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
@@ -34,12 +44,12 @@ async def read_upload(request: Request, max_source_bytes: int) -> tuple[Kind, As
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type in COMPONENT_TYPES:
         return "component", _component(request.stream())
-    if media_type in PYTHON_TYPES:
-        source = SourceFile("main", {"main.py": _text(await _read(request, max_source_bytes))})
+    if media_type in SOURCE_FILES:
+        source = SourceFile("main", {SOURCE_FILES[media_type]: _text(await _read(request, max_source_bytes))})
     elif media_type in JSON_TYPES:
         source = _source(await _read(request, max_source_bytes))
     else:
-        known = ", ".join((*COMPONENT_TYPES, *PYTHON_TYPES, *JSON_TYPES))
+        known = ", ".join((*COMPONENT_TYPES, *SOURCE_FILES, *JSON_TYPES))
         raise ApiError(
             415,
             "unsupported_media_type",
@@ -58,7 +68,7 @@ async def _component(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             break
         yield chunk
     if begin != WASM_MAGIC:
-        hint = "Python source is sent with `Content-Type: text/x-python`."
+        hint = "Source is sent with a `Content-Type` such as text/x-python or text/typescript."
         raise ApiError(400, "not_a_component", "what was sent is not a WebAssembly component", hint=hint)
 
 
@@ -88,16 +98,23 @@ def _source(data: bytes) -> SourceFile:
     if len(source.files) > MOST_FILES:
         message = f"the source has {len(source.files):,} files, at most {MOST_FILES} are allowed"
         raise ApiError(400, "invalid_source", message, used=len(source.files), allowed=MOST_FILES)
-    wrong = next((name for name in source.files if not _is_file_name(name)), None)
-    if wrong is not None:
-        raise ApiError(400, "invalid_source", f"{wrong[:100]!r} cannot be a file of a program", param="files")
-    if not _MODULE_NAME.fullmatch(source.main) or f"{source.main}.py" not in source.files:
+    if not _MODULE_NAME.fullmatch(source.main):
         raise ApiError(400, "invalid_source", "`main` names no file of the program", param="main")
+    try:
+        language = language_of_files(source.main, source.files)
+    except BuildError as error:
+        raise ApiError(400, "invalid_source", error.message, hint=error.hint, param="main") from None
+    if language.source_mode is None:
+        message = f"programs in {language.title} are built before they are uploaded"
+        raise ApiError(400, "invalid_source", message, hint="Build a component of it: tartlet build", param="main")
+    wrong = next((name for name in source.files if not _is_file_name(name, language.suffixes)), None)
+    if wrong is not None:
+        raise ApiError(400, "invalid_source", f"{wrong[:100]!r} cannot be a file of the program", param="files")
     return source
 
 
-def _is_file_name(name: str) -> bool:
-    return _FILE_NAME.fullmatch(name) is not None and ".." not in name
+def _is_file_name(name: str, suffixes: Sequence[str]) -> bool:
+    return _FILE_NAME.fullmatch(name) is not None and ".." not in name and name.endswith(tuple(suffixes))
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:

@@ -1,6 +1,6 @@
 """`python -m tartlet.server.worker.prepare`: makes what all workers need, once.
 
-That is the runner for Python source, which a worker may not build, as it can start no programs, and its native code.
+Those are the runners for source, which a worker may not build, as it can start no programs, and their native code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import sys
 
 from tartlet import paths
 from tartlet.errors import TartletError
-from tartlet.languages.python import runner_component
+from tartlet.languages.registry import taken_modes
+from tartlet.progress import silent
 from tartlet.server.child_process import end_with_parent, keep_private
 from tartlet.wasm.compiler import Compiler
 from tartlet.wasm.wasm_engine import process_engine
@@ -20,16 +21,17 @@ logger = logging.getLogger("tartlet.server.worker.prepare")
 
 
 def main() -> int:
-    """Build the runner for Python source, and compile it, as far as that has not been done. Gives the exit status."""
+    """Build the runners for source, and compile them, as far as that has not been done. Gives the exit status."""
     parser = argparse.ArgumentParser("python -m tartlet.server.worker.prepare")
     parser.add_argument("--parent", type=int, required=True, help="the front's process id")
     end_with_parent(parser.parse_args().parent)
     keep_private()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    logger.info("making the runner for Python source, which takes some time, once")
+    logger.info("making the runners for source, which takes some time, once")
     try:
-        component = runner_component().read_bytes()
-        Compiler(process_engine(), paths.components_folder()).compile(component)
+        compiler = Compiler(process_engine(), paths.components_folder())
+        for mode in taken_modes():
+            compiler.compile(mode.runner_component(silent).read_bytes())
     except TartletError as error:
         logger.error("%s", error)
         return 1

@@ -48,6 +48,26 @@ def test_limits_hold_for_good(kind: str, memory: str) -> None:
     ]
 
 
+def test_a_tool_is_limited_before_it_starts() -> None:
+    """As the child that starts it, but for starting itself: of CPU time, memory and files; it has no network."""
+    program = PROGRAM.replace("import confine", "import confine_tool").replace(
+        "confine(CompileJob", "confine_tool(CompileJob"
+    )
+    program = program.replace("parent=parent))", "parent=parent), parent)").replace("2**29)", "2**30)")
+    command = [sys.executable, "-c", program, "source", str(os.getpid())]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines() == [
+        "CPU 7 7",
+        f"DATA {2**29} {2**29}",
+        "FSIZE 1000 1000",
+        "CORE 0 0",
+        "socket Operation not permitted",
+        "no memory",
+        f"nice {os.nice(0) + 10}",
+    ]
+
+
 def test_a_parent_that_is_gone() -> None:
     """It ends at once."""
     done = subprocess.run([sys.executable, "-c", PROGRAM, "source", "1"], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What should be there before the first worker is started: the runner for Python source, and its native code."""
+"""What should be there before the first worker is started: the runners for source, and their native code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import os
 
 from tartlet import paths
 from tartlet.errors import BuildError
-from tartlet.languages.python import is_runner_there, runner_component
+from tartlet.languages.language import SourceMode
+from tartlet.languages.registry import taken_modes
+from tartlet.progress import silent
 from tartlet.server.front.processes.child import Child
 from tartlet.server.front.processes.environment import worker_environment
 
@@ -29,10 +31,14 @@ class Preparation:
 
 
 def _is_there() -> bool:
-    """Whether there is a runner, and native code of it; if that is another Wasmtime's, workers compile it anew."""
-    if not is_runner_there():
+    """Whether there are runners, and native code of them; if that is another Wasmtime's, workers compile it anew."""
+    return all(map(_is_mode_there, taken_modes()))
+
+
+def _is_mode_there(mode: SourceMode) -> bool:
+    if not mode.is_runner_there():
         return False
-    digest = hashlib.sha256(runner_component().read_bytes()).hexdigest()
+    digest = hashlib.sha256(mode.runner_component(silent).read_bytes()).hexdigest()
     return any(paths.components_folder().glob(f"{digest}-*.cwasm"))
 
 
@@ -43,4 +49,4 @@ async def _build() -> None:
     finally:
         await child.stop(_PATIENCE_S)
     if child.status != 0:
-        raise BuildError(f"the process that builds the runner for Python source {child.end}")
+        raise BuildError(f"the process that builds the runners for source {child.end}")

@@ -21,6 +21,8 @@ UPLOAD = {
         "content": {
             "application/wasm": {"schema": {"type": "string", "format": "binary"}},
             "text/x-python": {"schema": {"type": "string"}},
+            "text/javascript": {"schema": {"type": "string"}},
+            "text/typescript": {"schema": {"type": "string"}},
             "application/json": {
                 "schema": {
                     "type": "object",
@@ -56,7 +58,7 @@ async def upload(
     services: ServicesParam,
     name: Annotated[str | None, Query(max_length=200, description="`name` or `name@version` for it.")] = None,
 ) -> Response:
-    """Take in a component, Python source, or source of several files. What is there already is not taken in again."""
+    """Take in a component, or source of one file or several. What is there already is not taken in again."""
     kind, chunks = await read_upload(request, services.settings.max_body_bytes)
     record, is_new = await services.catalogue.upload(caller.tenant, kind, chunks, name)
     return json_response(inferlet_fields(record), 201 if is_new else 200)

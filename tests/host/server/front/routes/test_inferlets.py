@@ -6,6 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from tartlet.languages.javascript import runner_component
+from tartlet.languages.node import node_tool, packages
+from tartlet.progress import silent
 from tartlet.server.front.services import Services
 
 pytestmark = pytest.mark.runner
@@ -54,6 +57,55 @@ async def test_several_files(client: httpx2.AsyncClient) -> None:
     assert run.json()["result"] == 5
 
 
+TYPESCRIPT = """import { inferlet } from "tartlet-sdk";
+import { added } from "./lib/adding";
+interface Given { n: number }
+export default inferlet(async ({ n }: Given) => {
+  if (n > 9) throw new Error("too much");
+  return added(n);
+});
+"""
+ADDING = "const ONE: number = 1;\nexport function added(n: number): number {\n  return n + ONE;\n}\n"
+
+
+@pytest.fixture
+def javascript() -> None:
+    if node_tool().version is None:
+        pytest.skip(f"Node.js is not installed: {node_tool().hint}")
+    packages(silent)
+    runner_component(silent)
+
+
+async def test_typescript_is_taken_in_and_runs(client: httpx2.AsyncClient, javascript: None) -> None:
+    """One file or several; an error has the author's own places."""
+    files = {"main.ts": TYPESCRIPT, "lib/adding.ts": ADDING}
+    several = await client.post("/v1/inferlets", json={"main": "main", "files": files})
+    text = "import { inferlet } from 'tartlet-sdk';\nexport default inferlet(async () => 'one' as string);\n"
+    one = await client.post("/v1/inferlets", content=text, headers={"Content-Type": "text/typescript"})
+    url = f"/v1/inferlets/{several.json()['id']}/runs"
+    ran = await client.post(url, json={"input": {"n": 4}})
+    failed = await client.post(url, json={"input": {"n": 10}})
+    other = await client.post(f"/v1/inferlets/{one.json()['id']}/runs", json={})
+
+    assert (several.status_code, one.status_code) == (201, 201), (several.text, one.text)
+    assert (ran.json()["result"], other.json()["result"]) == (5, "one"), (ran.text, other.text)
+    assert "main.ts:5" in failed.text
+    assert "too much" in failed.text
+
+
+async def test_javascript_without_its_tools_is_refused(
+    client: httpx2.AsyncClient, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer says what to send instead."""
+    monkeypatch.setattr("tartlet.languages.javascript.installed_esbuild", lambda: None)
+    response = await client.post("/v1/inferlets", content=TYPESCRIPT, headers={"Content-Type": "text/javascript"})
+
+    assert response.status_code == 501
+    assert response.json()["error"]["code"] == "unsupported_language"
+    assert "tartlet build" in response.json()["error"]["hint"]
+    assert files_of(services) == []
+
+
 @pytest.mark.parametrize(
     ("content", "media_type", "status", "code"),
     [
@@ -67,6 +119,9 @@ async def test_several_files(client: httpx2.AsyncClient) -> None:
         (b'{"main": "main", "files": {"../main.py": ""}}', "application/json", 400, "invalid_source"),
         (b'{"main": "main", "files": {"/main.py": ""}}', "application/json", 400, "invalid_source"),
         (b'{"main": "other", "files": {"main.py": ""}}', "application/json", 400, "invalid_source"),
+        (b'{"main": "main", "files": {"main.py": "", "data.txt": ""}}', "application/json", 400, "invalid_source"),
+        (b'{"main": "main", "files": {"main.py": "", "main.ts": ""}}', "application/json", 400, "invalid_source"),
+        (b'{"main": "main", "files": {"main.c": ""}}', "application/json", 400, "invalid_source"),
         (b"x", "image/png", 415, "unsupported_media_type"),
     ],
 )
