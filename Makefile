@@ -8,6 +8,7 @@
 #   make wheel    a wheel and a source archive in dist/; the wheel carries the runners, ready built
 #   make docs     rebuild the generated pages of docs/
 #   make bindings rebuild what the compiled guest SDKs have of wit/
+#   make transcripts  write what the conformance suite of the guest SDKs expects, from its program in Python
 #   make toolchains  install what builds programs in Rust, on Debian as root; otherwise say what is left out
 #   make clean    remove what the other targets made, but not .venv (`make distclean`) or the user's caches
 #
@@ -34,7 +35,7 @@ for language in LANGUAGES:
 endef
 export COPY_RUNNERS
 
-.PHONY: demo test bench lint types wheel docs bindings toolchains constraints install install-dev clean distclean
+.PHONY: demo test bench lint types wheel docs bindings transcripts toolchains constraints install install-dev clean distclean
 .DELETE_ON_ERROR:
 
 demo: install
@@ -65,6 +66,9 @@ docs: install-dev
 
 bindings: install-dev
 	PYTHONPATH=guest-sdk/bindings $(BIN)/python -m tartlet_bindings
+
+transcripts: install-dev
+	$(BIN)/python guest-sdk/conformance/record.py
 
 toolchains:
 	./.ci/toolchains

@@ -1,4 +1,4 @@
-"""Writes the transcripts of the suite anew, from the program in Python: `python guest-sdk/conformance/record.py`.
+"""Writes the transcripts of the suite anew, from the program in Python: `make transcripts`.
 
 Read what changes before you commit it: it is what all languages are held to.
 """
