@@ -60,18 +60,18 @@ class Supervisor:
         self._requests = TenantRequests(link)
         self._runs: set[RunState] = set()  # on the executor's thread
         self._num_started = 0
-        self._spares: Spares | None = None
+        self._spares: dict[LinkedComponent, Spares] = {}  # by the runner: each language has its own
         self._stopped: EngineStoppedError | None = None
         self._is_closing = False
         self._closing_lock = threading.Lock()  # nothing is posted after `_close_all`, where it would be lost
 
     def keep_spares(self, runner: LinkedComponent, size: int) -> None:
-        """Begin to keep runners parked for runs of source."""
+        """Begin to keep so many of a runner parked, for runs of its language's source."""
 
         def keep() -> None:
-            if self._spares is None and size and not self._is_closing:
-                self._spares = Spares(self.executor, runner, size)
-                self._spares.refill_soon()
+            if runner not in self._spares and size and not self._is_closing:
+                self._spares[runner] = Spares(self.executor, runner, size)
+                self._spares[runner].refill_soon()
 
         self.executor.post(keep)
 
@@ -143,14 +143,14 @@ class Supervisor:
 
     def counts(self) -> RunCounts:
         """How many runs there are."""
-        spares = self._spares
+        spares = list(self._spares.values())
         return RunCounts(
             live=len(self._runs),
             started=self._num_started,
             stores=self.executor.num_fibers,
-            spares_parked=spares.num_parked if spares else 0,
-            spares_taken=spares.num_taken if spares else 0,
-            spares_missed=spares.num_missed if spares else 0,
+            spares_parked=sum(each.num_parked for each in spares),
+            spares_taken=sum(each.num_taken for each in spares),
+            spares_missed=sum(each.num_missed for each in spares),
         )
 
     def close(self) -> None:
@@ -169,12 +169,16 @@ class Supervisor:
         self._runs.add(run)
         if self._stopped is not None:
             run.end(self._stopped)
-        elif self._is_closing:
+            return
+        if self._is_closing:
             run.end(_closing())
-        elif program.kind == "source" and self._spares and (spare := self._spares.take(run.limits.max_memory_bytes)):
+            return
+        assert program.linked is not None
+        spares = self._spares.get(program.linked) if program.kind == "source" else None
+        spare = None if spares is None else spares.take(run.limits.max_memory_bytes)
+        if spare is not None:
             spare.give_to(run)
         else:
-            assert program.linked is not None
             fiber = Fiber(self.executor, program.linked)
             run.begin(fiber)
             fiber.start("run", input_json)
@@ -194,8 +198,8 @@ class Supervisor:
             run.end(self._stopped)
 
     def _close_all(self) -> None:
-        if self._spares is not None:
-            self._spares.close()
+        for spares in self._spares.values():
+            spares.close()
         self._prefixes.close()
         self._requests.close(_closing())
         for run in list(self._runs):

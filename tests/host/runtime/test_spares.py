@@ -1,10 +1,12 @@
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import tartlet
 from tartlet import sync
+from tartlet.languages.node import node_tool
 from tartlet.testing import FakeEngine
 
 pytestmark = pytest.mark.runner
@@ -77,3 +79,15 @@ def test_a_run_with_less_memory_than_a_spare_has(engine: FakeEngine) -> None:
 
         assert caught.value.code == "memory_limit"
         assert host.stats().runs.spares_missed == 1
+
+
+@pytest.mark.skipif(node_tool().version is None, reason=f"Node.js is not installed: {node_tool().hint}")
+def test_each_language_has_spares_of_its_own(engine: FakeEngine, tmp_path: Path) -> None:
+    """A program is not given to a runner of another language."""
+    (tmp_path / "main.js").write_text("export default () => 'hallo';\n")
+    with sync.Host(engine=engine, spares=1) as host:
+        programs = host.load(HELLO), host.load(tmp_path)
+        wait_for_spares(host, 2)
+
+        assert [host.run(program) for program in programs] == ["hello", "hallo"]
+        assert host.stats().runs.spares_taken == 2
