@@ -53,7 +53,7 @@ def js_host() -> Iterator[tuple[sync.Host, FakeEngine]]:
     """The host of all of these tests."""
     if node_tool().version is None:
         pytest.skip(f"Node.js is not installed: {node_tool().hint}")
-    engine = FakeEngine()
+    engine = FakeEngine(token_delay_s=0.001)
     with sync.Host(engine=engine) as host:
         yield host, engine
     engine.close()

@@ -24,7 +24,7 @@ CHAT = "const context = getModel().context(); context.user('some words here');\n
         (
             "const texts: string[] = []; const stream = context.stream({ chunkIntervalMs: 0 });"
             "for await (const chunk of stream) texts.push(chunk.text);"
-            "return [texts.length > 3, texts.join(''), stream.result.finishReason];",
+            "return [texts.length > 1, texts.join(''), stream.result.finishReason];",
             [True, "some words here", "eos"],
         ),
         (
