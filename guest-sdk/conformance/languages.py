@@ -22,10 +22,11 @@ class Port:
 
 LANGUAGES = {
     "python": Port(FOLDER / "python", FOLDER / "python" / "controller.py"),
+    "c": Port(FOLDER / "c" / "cases", FOLDER / "c" / "controller"),
 }
 """By the names of `tartlet.languages`."""
 
-NOT_THERE: dict[str, dict[str, str]] = {"python": {}}
+NOT_THERE: dict[str, dict[str, str]] = {"python": {}, "c": {}}
 """Cases that the program of a language does not have, and why."""
 
 

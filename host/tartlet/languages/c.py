@@ -52,7 +52,7 @@ def build_component(source: Path, output: Path, progress: Progress = silent) -> 
     with folder_for(output.absolute()) as folder:
         core = folder / files[0].stem  # the file's name is the module's, which traps show
         command = [compiler, "cc", *_FLAGS, *(["-DTARTLET_CONTROLLER="] if is_controller else [])]
-        command += [f"-I{sdk / 'include'}", "-o", str(core)]
+        command += [f"-I{sdk / 'include'}", f"-ffile-prefix-map={sdk}=tartlet", "-o", str(core)]
         # The SDK first: what it has instead of the C library's own counts then.
         command += [str(file) for file in [*sorted((sdk / "src").glob("*.c")), *files]]
         ended = run_tool(command, folder=root, task=task, expected_s=EXPECTED_S, progress=progress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tartlet.errors import GuestError, GuestTrapError, TartletError, memory_limit_error
+from tartlet.errors import GuestError, GuestTrapError, LimitExceededError, TartletError, memory_limit_error
 from tartlet.limits import Limits
 from tartlet.runtime.channel import Outcome
 
@@ -23,8 +23,14 @@ def read_outcome(result: Any, limits: Limits, last_words: str | None = None) -> 
         last_words: If the program logged an error and has called nothing since, that. Languages without exceptions
             tell so why they abort: the message of a panic, an assertion that does not hold.
     """
-    if last_words and type(result) is GuestTrapError:
-        return GuestTrapError(f"{last_words[:MAX_LAST_WORDS]}\n{result.message}", hint=result.hint)
+    said = (last_words or "")[:MAX_LAST_WORDS]
+    if said and type(result) is GuestTrapError:
+        return GuestTrapError(f"{said}\n{result.message}", hint=result.hint)
+    if said and isinstance(result, LimitExceededError) and result.code == "memory_limit":
+        _, _, details = result.message.partition("\n")
+        return LimitExceededError(
+            result.code, limit=result.limit, used=result.used, allowed=result.allowed, details=f"{said}\n{details}"
+        )
     if isinstance(result, TartletError):
         return result
     is_ok, text = result

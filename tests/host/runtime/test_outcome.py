@@ -1,6 +1,6 @@
 import pytest
 
-from tartlet.errors import DeadlockError, GuestError, GuestTrapError, LimitExceededError
+from tartlet.errors import DeadlockError, GuestError, GuestTrapError, LimitExceededError, memory_limit_error
 from tartlet.limits import Limits
 from tartlet.runtime.outcome import MAX_LAST_WORDS, read_outcome
 
@@ -59,3 +59,16 @@ def test_a_trap_is_told_with_what_the_program_said_last() -> None:
     assert len(str(read_outcome(trap, Limits(), "x" * 10**6))) < MAX_LAST_WORDS + 100
     assert read_outcome(trap, Limits(), None) is trap
     assert read_outcome((True, "1"), Limits(), "main.c:3: no") == "1"
+
+
+def test_what_a_program_said_when_its_memory_was_full_is_told() -> None:
+    """Below the numbers of the limit."""
+    limit = memory_limit_error(used=100, allowed=100, details="It ended with: a trap")
+
+    outcome = read_outcome(limit, Limits(), "main.c:3: no memory is left")
+
+    assert isinstance(outcome, LimitExceededError)
+    assert outcome.code == "memory_limit"
+    assert outcome.message == (
+        "max_memory_bytes allows 100, used 100\nmain.c:3: no memory is left\nIt ended with: a trap"
+    )

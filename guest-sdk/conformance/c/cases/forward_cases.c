@@ -152,8 +152,7 @@ static void many(void) {
 
 static void scoring(void) {
   tartlet_context context = filled("A");
-  tartlet_string scores[] = {score(context, "BCD"), score(context, "BX"), score(context, "Q")};
-  SAY("scores", list(scores, 3));
+  SAY("scores", scores(context, (const char *[]){"BCD", "BX", "Q"}, 3));
   SAY("one by one", reals(line(context, "BCX")));
   tartlet_findings found =
       look(context, (tartlet_list_token){0}, asking((tartlet_request){.top = 2, .entropy = true}, 1));

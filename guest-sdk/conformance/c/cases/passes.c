@@ -36,9 +36,58 @@ tartlet_list_f32 line(tartlet_context context, const char *text) {
   return all;
 }
 
-tartlet_string score(tartlet_context context, const char *text) {
-  tartlet_list_f32 all = line(context, text);
-  double sum = 0;
-  for (size_t i = 0; i < all.length; i++) sum += all.data[i];
-  return real((float)sum);
+enum { MOST_NODES = 64, MOST_WANTED = 16 };
+
+/* A tree of tokens: row 0 is the context's last token, each other row a token that follows its parent's row. */
+typedef struct {
+  size_t num_nodes;
+  tartlet_token tokens[MOST_NODES];
+  uint32_t parents[MOST_NODES];
+  tartlet_token wanted[MOST_NODES + 1][MOST_WANTED]; /* by row: tokens whose log-probability after it is wanted */
+  size_t num_wanted[MOST_NODES + 1];
+} tree;
+
+static size_t place_of(tree *it, uint32_t row, tartlet_token token) {
+  size_t place = 0;
+  while (place < it->num_wanted[row] && it->wanted[row][place] != token) place++;
+  if (place == it->num_wanted[row]) it->wanted[row][it->num_wanted[row]++] = token;
+  return place;
+}
+
+static uint32_t child_of(tree *it, uint32_t row, tartlet_token token) {
+  for (uint32_t i = 0; i < it->num_nodes; i++)
+    if (it->parents[i] == row && it->tokens[i] == token) return i + 1;
+  it->parents[it->num_nodes] = row;
+  it->tokens[it->num_nodes++] = token;
+  return (uint32_t)it->num_nodes;
+}
+
+tartlet_string scores(tartlet_context context, const char *const *texts, size_t number) {
+  tree it = {0};
+  tartlet_request asked[MOST_NODES + 1];
+  tartlet_string totals[8];
+  for (size_t i = 0; i < number; i++) {
+    tartlet_list_token text = tartlet_model_tokenize(model(), T(texts[i]), NULL);
+    uint32_t row = 0;
+    for (size_t k = 0; k < text.length; k++) {
+      place_of(&it, row, text.data[k]);
+      if (k + 1 < text.length) row = child_of(&it, row, text.data[k]);
+    }
+  }
+  for (uint32_t row = 0; row <= it.num_nodes; row++)
+    asked[row] = (tartlet_request){.row = row, .given = {it.wanted[row], it.num_wanted[row]}};
+  tartlet_forward_options options = {.parents = {true, {it.parents, it.num_nodes}},
+                                     .requests = {asked, it.num_nodes + 1}};
+  tartlet_findings found = look(context, (tartlet_list_token){it.tokens, it.num_nodes}, options);
+  for (size_t i = 0; i < number; i++) {
+    tartlet_list_token text = tartlet_model_tokenize(model(), T(texts[i]), NULL);
+    uint32_t row = 0;
+    double total = 0;
+    for (size_t k = 0; k < text.length; k++) {
+      total += found.rows.data[row].given.data[place_of(&it, row, text.data[k])];
+      if (k + 1 < text.length) row = child_of(&it, row, text.data[k]);
+    }
+    totals[i] = real((float)total);
+  }
+  return list(totals, number);
 }

@@ -16,7 +16,7 @@ tartlet_string first_logits(tartlet_row row, size_t from, size_t number);
 
 /* The log-probability of each of a text's tokens, if it followed. */
 tartlet_list_f32 line(tartlet_context context, const char *text);
-/* Their sum. */
-tartlet_string score(tartlet_context context, const char *text);
+/* The sum of that for each of several texts, which are computed as one tree. */
+tartlet_string scores(tartlet_context context, const char *const *texts, size_t number);
 
 #endif

@@ -67,8 +67,7 @@ static void forward(void) {
   SAY("logits", num(number), first_logits(found.rows.data[0], 0, 3), first_logits(found.rows.data[0], number - 3, 3));
   tartlet_generation_token_log_probability sampled = found.rows.data[1].sampled.value;
   SAY("sampled", num(sampled.token), real(sampled.log_probability));
-  tartlet_string scores[] = {score(context, " the cat"), score(context, " a dog"), score(context, " the cow")};
-  SAY("scores", list(scores, 3));
+  SAY("scores", scores(context, (const char *[]){" the cat", " a dog", " the cow"}, 3));
 }
 
 static void stepping(void) {
