@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+import sys
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,6 +45,7 @@ def serve(
     from tartlet.server import logs, settings
     from tartlet.server.child_process import keep_private
     from tartlet.server.front.running import run_server
+    from tartlet.server.logged_progress import LoggedProgress
 
     flags = {
         "host": host,
@@ -59,14 +61,14 @@ def serve(
     }
     loaded = settings.load(flags, config)
     logs.set_up(loaded.settings.log_format, loaded.settings.log_level)
-    with ProgressBars() as progress:
 
-        def announce(url: str, first_key: str | None) -> None:
-            progress.close()
-            typer.echo(_greeting(url, first_key, is_ready=loaded.settings.in_process))
+    def announce(url: str, first_key: str | None) -> None:
+        typer.echo(_greeting(url, first_key, is_ready=loaded.settings.in_process))
 
-        import uvloop
+    import uvloop
 
+    draws = sys.stderr.isatty() and loaded.settings.log_format != "json"
+    with ProgressBars() if draws else nullcontext(LoggedProgress()) as progress:
         keep_private()
         uvloop.run(run_server(loaded.settings, open_sandboxes, progress, announce))
 
@@ -88,10 +90,10 @@ def open_sandboxes(settings: Settings, progress: Progress) -> AbstractAsyncConte
     if settings.in_process:
         from tartlet.server.front.in_process import open_in_process
 
-        return open_in_process(**engine_settings, progress=progress)
+        return open_in_process(needs_runner=True, **engine_settings, progress=progress)
     from tartlet.server.front.processes.opening import open_processes
 
-    return open_processes(workers=settings.workers, **engine_settings)
+    return open_processes(workers=settings.workers, progress=progress, **engine_settings)
 
 
 def _greeting(url: str, first_key: str | None, *, is_ready: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from tartlet.errors import GuestError, LimitExceededError, ProgramError
+from tartlet import control
+from tartlet.errors import GuestError, LimitExceededError, ProgramError, TartletError
 from tartlet.events import RunEvent, RunUsage
 from tartlet.host import Host
 from tartlet.languages.language import ProgramSource
@@ -26,11 +28,21 @@ from tartlet.server.worker.messages import MAX_RESULT_BYTES
 from tartlet_engine.api import EngineStats, ModelInfo
 
 _SHOWN_CHARS = 200
+logger = logging.getLogger(__name__)
+
 MOST_PROGRAMS = 256
 """That are kept loaded; others are loaded again, which is quick: their native code is on disk."""
 
 _Key: TypeAlias = tuple[str, str, str]
 """A program's tenant, its file, and its name, which it knows."""
+
+
+async def load_runner(host: Host) -> None:
+    """Load the runner for Python source, and begin to keep spares: the first run need not wait for that."""
+    try:
+        await host.load(control.SOURCE, name="control")
+    except TartletError as error:
+        logger.warning("the runner for Python source cannot be loaded: %s", error)
 
 
 class HostRun:

@@ -7,7 +7,7 @@ import logging
 import sys
 import traceback
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TextIO
 
 MAX_TEXT_LEN = 2000  # characters of a message or value
 
@@ -40,6 +40,18 @@ class TextFormatter(logging.Formatter):
         return f"{line}\n{''.join(_trace(record))}" if record.exc_info else line
 
 
+class _Stderr(logging.StreamHandler[TextIO]):
+    """Writes to what is `sys.stderr` now: while bars are drawn on it, that puts lines above them."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)  # the other one sets the stream
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override]
+        """Standard error."""
+        return sys.stderr
+
+
 def set_up(log_format: str, level: str) -> None:
     """Send all records to stderr, from this level on. Replaces what was set up before.
 
@@ -47,7 +59,7 @@ def set_up(log_format: str, level: str) -> None:
         log_format: json or text; `auto` is text on a terminal, and else json.
         level: debug, info, warning or error.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Stderr()
     is_text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
     handler.setFormatter(TextFormatter() if is_text else JsonFormatter())
     root = logging.getLogger()

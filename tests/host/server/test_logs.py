@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import logging
 import sys
@@ -97,3 +98,13 @@ def test_a_terminal_gets_text(
     logging.getLogger("tartlet.x").info("ours")
 
     assert capsys.readouterr().err.startswith("{") != is_terminal
+
+
+def test_lines_go_where_standard_error_is_now(restored: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bars on a terminal put something in its place, which draws lines above them."""
+    set_up("text", "info")
+    drawn = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", drawn)
+    logging.getLogger("tartlet.x").info("hello")
+
+    assert "hello" in drawn.getvalue()

@@ -22,6 +22,7 @@ from tartlet.server.child_process import keep_private
 from tartlet.server.engine.engine_server import EngineServer
 from tartlet.server.engine.grants import KEY_BYTES
 from tartlet.server.engine.settings import CANNOT_START, EngineSettings, FakeSettings
+from tartlet.server.progress_lines import ProgressLines
 from tartlet_engine.api import EngineClient
 
 _log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ def start(settings: EngineSettings) -> tuple[EngineClient, dict[str, str | None]
     """
     if settings.fake is not None:
         return _start_fake(settings.fake), {settings.fake.model_name: None}
-    progress = _Progress()
+    progress = ProgressLines()
     folder = models.pull(settings.model, progress)
     options: dict[str, Any] = {name: getattr(settings, name) for name in settings.__struct_fields__}
     del options["fake"]
@@ -124,15 +125,3 @@ def _watch_parent(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(PATIENCE_SECONDS)
     os._exit(1)
-
-
-class _Progress:
-    """Notes in the log when something begins and when it is done."""
-
-    def __init__(self) -> None:
-        self._task = ""
-
-    def __call__(self, task: str, done: float, total: float | None) -> None:
-        if task != self._task or done == total:
-            self._task = task
-            _log.info("%s: %s", task, "done" if done == total else "begins")

@@ -10,10 +10,17 @@ from tartlet.server.sandboxes import Sandboxes
 
 
 @asynccontextmanager
-async def open_in_process(**host_settings: Any) -> AsyncIterator[Sandboxes]:
-    """Open a `tartlet.Host` with these settings, to run programs here."""
+async def open_in_process(*, needs_runner: bool = False, **host_settings: Any) -> AsyncIterator[Sandboxes]:
+    """Open a `tartlet.Host` with these settings, to run programs here.
+
+    Args:
+        needs_runner: Build the runner for Python source now, if it is not there: who compiles uploads cannot.
+        host_settings: As of `Host`.
+    """
     from tartlet.host import Host
-    from tartlet.server.host_sandboxes import HostSandboxes
+    from tartlet.server.host_sandboxes import HostSandboxes, load_runner
 
     async with Host(**host_settings) as host:
+        if needs_runner:
+            await load_runner(host)
         yield HostSandboxes(host)

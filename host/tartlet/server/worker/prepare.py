@@ -12,8 +12,8 @@ import sys
 from tartlet import paths
 from tartlet.errors import TartletError
 from tartlet.languages.registry import taken_modes
-from tartlet.progress import silent
 from tartlet.server.child_process import end_with_parent, keep_private
+from tartlet.server.progress_lines import ProgressLines
 from tartlet.wasm.compiler import Compiler
 from tartlet.wasm.wasm_engine import process_engine
 
@@ -27,11 +27,11 @@ def main() -> int:
     end_with_parent(parser.parse_args().parent)
     keep_private()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    logger.info("making the runners for source, which takes some time, once")
+    progress = ProgressLines()
     try:
-        compiler = Compiler(process_engine(), paths.components_folder())
+        compiler = Compiler(process_engine(), paths.components_folder(), progress)
         for mode in taken_modes():
-            compiler.compile(mode.runner_component(silent).read_bytes())
+            compiler.compile(mode.runner_component(progress).read_bytes())
     except TartletError as error:
         logger.error("%s", error)
         return 1

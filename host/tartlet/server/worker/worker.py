@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import signal
 import socket
@@ -12,16 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tartlet import control
-from tartlet.errors import TartletError
 from tartlet.host import Host
 from tartlet.server.engine.socket_client import connect_engine
-from tartlet.server.host_sandboxes import HostSandboxes
+from tartlet.server.host_sandboxes import HostSandboxes, load_runner
 from tartlet.server.worker.connection import Connection
 from tartlet.server.worker.messages import MOST_BYTES, ToWorker
 from tartlet.server.worker.service import WorkerService
-
-logger = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -39,18 +34,10 @@ async def open_on_engine(path: str, num_spares: int) -> AsyncIterator[HostSandbo
     client = await asyncio.to_thread(connect_engine, Path(path), lose)
     try:
         async with Host(engine=client, spares=num_spares) as host:
-            await _warm(host)
+            await load_runner(host)
             yield HostSandboxes(host, is_lost, client.show_grant)
     finally:
         await asyncio.to_thread(client.close)
-
-
-async def _warm(host: Host) -> None:
-    """Load the runner for Python source, and begin to keep spares: the first run need not wait for that."""
-    try:
-        await host.load(control.SOURCE, name="control")
-    except TartletError as error:
-        logger.warning("the runner for Python source cannot be loaded: %s", error)
 
 
 async def work(front: int, *, num_spares: int) -> None:

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 
+from tartlet.progress import Progress
 from tartlet.server.front.processes.child_log import ChildLog
 
 _LOG_PATIENCE_S = 1.0
@@ -31,6 +32,7 @@ class Child:
         *,
         environment: Mapping[str, str],
         inherited: Sequence[int] = (),
+        progress: Progress | None = None,
     ) -> Child:
         """Start `python -m module --parent <this process> arguments...`.
 
@@ -42,12 +44,13 @@ class Child:
             arguments: Everybody on the machine can read them.
             environment: All that it gets.
             inherited: File descriptors that it gets, under the same numbers.
+            progress: Hears how far it is with its set-up; None: what it says of that is in the log.
 
         Raises OSError if it cannot be started.
         """
         reading, writing = os.pipe()
         with open(writing, "wb", buffering=0) as child_end:
-            pipe, log = await _read_log(name, reading)
+            pipe, log = await _read_log(name, reading, progress)
             try:
                 process = await asyncio.create_subprocess_exec(
                     sys.executable,
@@ -116,6 +119,6 @@ class Child:
         return f"{how}; it said last:\n{last}" if status and last else how
 
 
-async def _read_log(name: str, reading: int) -> tuple[asyncio.BaseTransport, ChildLog]:
+async def _read_log(name: str, reading: int, progress: Progress | None) -> tuple[asyncio.BaseTransport, ChildLog]:
     loop = asyncio.get_running_loop()
-    return await loop.connect_read_pipe(lambda: ChildLog(name), open(reading, "rb", buffering=0))
+    return await loop.connect_read_pipe(lambda: ChildLog(name, progress=progress), open(reading, "rb", buffering=0))

@@ -8,6 +8,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+import msgspec
+
+from tartlet.progress import Progress
+from tartlet.server.progress_lines import Step, read_step
+
 logger = logging.getLogger(__name__)
 
 _LINE_CHARS = 1_000
@@ -25,11 +30,16 @@ class ChildLog(asyncio.Protocol):
     Args:
         name: The child's.
         now: Gives a time in seconds.
+        progress: Hears how far the child is, instead of the log; None for a child that is not trusted.
     """
 
-    def __init__(self, name: str, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, name: str, now: Callable[[], float] = time.monotonic, *, progress: Progress | None = None
+    ) -> None:
         self._name = name
         self._now = now
+        self._progress = progress
+        self._steps: dict[str, Step] = {}  # the last of each task that is not done
         self._rest = bytearray()  # a line that is not complete
         self._last: deque[str] = deque(maxlen=_LAST_LINES)
         self._period_began = now()
@@ -58,6 +68,8 @@ class ChildLog(asyncio.Protocol):
         if self._rest:
             self._log_line()
         self._tell_left_out()
+        for step in [*self._steps.values()]:  # there will be no more of them
+            self._tell_step(msgspec.structs.replace(step, done=1.0, total=1.0))
         self._ended.set()
 
     def _append(self, part: bytes) -> None:
@@ -67,6 +79,9 @@ class ChildLog(asyncio.Protocol):
         text = self._rest.decode("utf-8", "replace")[:_LINE_CHARS]
         self._rest.clear()
         line = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+        if self._progress is not None and (step := read_step(line)) is not None:
+            self._tell_step(step)
+            return
         self._last.append(line)
         if self._now() - self._period_began >= _PERIOD_S:
             self._tell_left_out()
@@ -76,6 +91,14 @@ class ChildLog(asyncio.Protocol):
             level = line.partition(" ")[0]
             number = logging.getLevelNamesMapping()[level] if level in _LEVELS else logging.WARNING
             logger.log(number, "%s: %s", self._name, line)
+
+    def _tell_step(self, step: Step) -> None:
+        if step.done == step.total:
+            self._steps.pop(step.task, None)
+        else:
+            self._steps[step.task] = step
+        if self._progress is not None:
+            self._progress(step.task, step.done, step.total)
 
     def _tell_left_out(self) -> None:
         num_left_out = self._num_in_period - _LINES_OF_A_PERIOD

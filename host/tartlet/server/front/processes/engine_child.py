@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tartlet.errors import EngineStoppedError
+from tartlet.progress import Progress, silent
 from tartlet.server.engine.grants import new_key
 from tartlet.server.engine.messages import RunTotals
 from tartlet.server.engine.probe import EngineProbe
@@ -34,15 +35,19 @@ class EngineChild:
     Args:
         settings: What each is started with.
         socket_path: Gives where the engine of a number is served.
+        progress: Hears of fetching and loading the model.
     """
 
-    def __init__(self, settings: EngineSettings, socket_path: Callable[[str], Path]) -> None:
+    def __init__(
+        self, settings: EngineSettings, socket_path: Callable[[str], Path], progress: Progress = silent
+    ) -> None:
         self.name = "engine"
         self.pid: int | None = None
         self.models: Sequence[ModelInfo] = ()
         """What the engine serves; empty while there is none."""
         self._settings = settings
         self._socket_path = socket_path
+        self._progress = progress
         self._users: list[Callable[[int, Path], None]] = []
         self.key = new_key()
         """With which grants are made that it accepts."""
@@ -86,6 +91,7 @@ class EngineChild:
                 [f"--socket={self._path}", f"--settings={settings_json}", f"--key={pipe}"],
                 environment=engine_environment(os.environ),
                 inherited=[pipe],
+                progress=self._progress,
             )
         self._is_stuck = self._has_served = False
         ends = [asyncio.create_task(child.wait()), asyncio.create_task(self._use())]

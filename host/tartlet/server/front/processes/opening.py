@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from tartlet.errors import ConfigError
+from tartlet.progress import Progress, silent
 from tartlet.server.engine.settings import EngineSettings, FakeSettings
 from tartlet.server.front.processes.engine_child import EngineChild
 from tartlet.server.front.processes.pool import WorkerPool
@@ -24,6 +25,7 @@ async def open_processes(
     workers: int = 2,
     spares: int = 2,
     fake_engine: bool | FakeSettings = False,
+    progress: Progress = silent,
     **engine_settings: Any,
 ) -> AsyncIterator[WorkerPool]:
     """Start the engine's process and the workers, and keep them going; leaving it ends them all.
@@ -34,6 +36,7 @@ async def open_processes(
         workers: Processes that run programs.
         spares: Python runners that each keeps ready.
         fake_engine: For tests: a `tartlet.testing.FakeEngine` instead of a model.
+        progress: Hears of building the runner, and of fetching and loading the model.
         engine_settings: Arguments of `compose.start_engine`.
 
     Raises:
@@ -41,8 +44,8 @@ async def open_processes(
     """
     settings = _engine_settings(fake_engine, engine_settings)
     with SocketFolder() as folder:
-        engine = EngineChild(settings, folder.socket_path)
-        preparation = Preparation()
+        engine = EngineChild(settings, folder.socket_path, progress)
+        preparation = Preparation(progress)
         numbers = range(1, workers + 1)
         pool = WorkerPool(engine, [WorkerChild(f"worker {number}", spares, engine, preparation) for number in numbers])
         pool.open()

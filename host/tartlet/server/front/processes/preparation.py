@@ -10,7 +10,7 @@ from tartlet import paths
 from tartlet.errors import BuildError
 from tartlet.languages.language import SourceMode
 from tartlet.languages.registry import taken_modes
-from tartlet.progress import silent
+from tartlet.progress import Progress, silent
 from tartlet.server.front.processes.child import Child
 from tartlet.server.front.processes.environment import worker_environment
 
@@ -18,16 +18,17 @@ _PATIENCE_S = 1.0
 
 
 class Preparation:
-    """Makes it in a child, as far as it has not been made; once for all workers."""
+    """Makes it in a child, as far as it has not been made; once for all workers. `progress` hears of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, progress: Progress = silent) -> None:
+        self._progress = progress
         self._lock = asyncio.Lock()
 
     async def done(self) -> None:
         """Wait until it is there. Raises BuildError; whoever asks then lets it be tried again."""
         async with self._lock:
             if not await asyncio.to_thread(_is_there):
-                await _build()
+                await _build(self._progress)
 
 
 def _is_there() -> bool:
@@ -42,8 +43,14 @@ def _is_mode_there(mode: SourceMode) -> bool:
     return any(paths.components_folder().glob(f"{digest}-*.cwasm"))
 
 
-async def _build() -> None:
-    child = await Child.start("runner", "tartlet.server.worker.prepare", [], environment=worker_environment(os.environ))
+async def _build(progress: Progress) -> None:
+    child = await Child.start(
+        "runner",
+        "tartlet.server.worker.prepare",
+        [],
+        environment=worker_environment(os.environ),
+        progress=progress,
+    )
     try:
         await child.wait()
     finally:

@@ -49,3 +49,19 @@ async def test_a_flood_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     now[0] = 10.0
     log.data_received(b"line\n")
     assert caplog.messages[200:] == ["worker 1: 800 more lines were left out", "worker 1: line"]
+
+
+async def test_how_far_a_child_is_goes_elsewhere(caplog: pytest.LogCaptureFixture) -> None:
+    """What it had not done when it ended is over, too. Of a child that is not trusted it is a line like any other."""
+    steps: list[object] = []
+    log = ChildLog("engine", progress=lambda *step: steps.append(step))
+    log.data_received(b'PROGRESS {"task": "loading", "done": 1, "total": 2}\nINFO x\n')
+    log.data_received(b'PROGRESS {"task": "packing", "done": 2, "total": 2}\n')
+    assert steps == [("loading", 1.0, 2.0), ("packing", 2.0, 2.0)]
+    assert len(caplog.records) <= 1
+    log.connection_lost(None)
+    assert steps[2:] == [("loading", 1.0, 1.0)]
+
+    caplog.clear()
+    ChildLog("worker 1").data_received(b'PROGRESS {"task": "loading", "done": 1, "total": 2}\n')
+    assert len(caplog.records) == 1
