@@ -24,6 +24,7 @@ NAMES = (
     "continuous_batching",
     "llama_cpp",
     "server",
+    "uploads",
     "neighbours",
     "quality",
 )

@@ -29,6 +29,7 @@ class Server:
 
     url: str
     key: str
+    database: str
     process: psutil.Process
 
     def client(self) -> httpx2.AsyncClient:
@@ -52,15 +53,19 @@ def serving(model: str, *flags: str) -> Iterator[Server]:
             process = subprocess.Popen(_command(*arguments), stdout=subprocess.PIPE, stderr=log)
             try:
                 url = _announced(process)
-                _tartlet("tenant", "create", TENANT, *(f"--limit={each}" for each in _LIMITS), "--database", database)
-                made = json.loads(_tartlet("key", "create", "--tenant", TENANT, "--database", database, "--json"))
+                key = _make_tenant(TENANT, database)
                 _wait_until_ready(url)
-                yield Server(url, made["key"], psutil.Process(process.pid))
+                yield Server(url, key, database, psutil.Process(process.pid))
             finally:
                 process.terminate()
                 process.wait()
                 assert process.stdout is not None
                 process.stdout.close()
+
+
+def add_tenant(server: Server, name: str) -> str:
+    """Make another tenant; gives its key."""
+    return _make_tenant(name, server.database)
 
 
 class Line:
@@ -136,6 +141,12 @@ async def follow(client: httpx2.AsyncClient, inferlet: str, input: Any) -> Async
 async def at_once(work: list[Any]) -> list[Any]:
     """Carry out many things at once."""
     return list(await asyncio.gather(*work))
+
+
+def _make_tenant(name: str, database: str) -> str:
+    _tartlet("tenant", "create", name, *(f"--limit={each}" for each in _LIMITS), "--database", database)
+    made = json.loads(_tartlet("key", "create", "--tenant", name, "--database", database, "--json"))
+    return str(made["key"])
 
 
 def _command(*arguments: str) -> list[str]:
