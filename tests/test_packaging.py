@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 SDK_FILES = {
     "python": ["tartlet_*/**/*.py"],
     "c": ["include/*.h", "src/*.[ch]"],
+    "rust": ["Cargo.toml", "src/**/*.rs", "macros/Cargo.toml", "macros/src/*.rs", "sysroot/*.rs"],
     "js": ["package*.json", "src/**/*.ts", "runner/*.ts"],
 }
 """What a program of each language needs to be built."""

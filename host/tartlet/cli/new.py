@@ -28,6 +28,7 @@ class Lang(StrEnum):
 
     PYTHON = "python"
     TS = "ts"
+    RUST = "rust"
     C = "c"
 
 
@@ -35,6 +36,7 @@ TEMPLATES = {
     (Lang.PYTHON, Kind.INFERLET): "python",
     (Lang.PYTHON, Kind.CONTROLLER): "python_controller",
     (Lang.TS, Kind.INFERLET): "ts",
+    (Lang.RUST, Kind.INFERLET): "rust",
     (Lang.C, Kind.INFERLET): "c",
 }
 """Folders of `templates/`. In their manifests and READMEs, `{name}` and `{folder}` are the program's."""
