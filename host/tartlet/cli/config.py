@@ -17,9 +17,10 @@ config_app = typer.Typer(no_args_is_help=True, help="The server's settings.")
 @reporting
 def show(config: Config = None, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show every setting of the server, and where its value comes from. Secrets are hidden."""
+    from tartlet.cli.server_settings import load_settings
     from tartlet.server import settings
 
-    loaded = settings.load(config=config)
+    loaded = load_settings(config=config)
     shown = loaded.shown()
     if as_json:
         file = None if loaded.file is None else str(loaded.file)

@@ -42,7 +42,8 @@ def serve(
 ) -> None:
     """Serve programs and the OpenAI API over HTTP. All settings have defaults; `tartlet config show` lists them."""
     from tartlet.cli.progress_bars import ProgressBars
-    from tartlet.server import logs, settings
+    from tartlet.cli.server_settings import load_settings
+    from tartlet.server import logs
     from tartlet.server.child_process import keep_private
     from tartlet.server.front.running import run_server
     from tartlet.server.logged_progress import LoggedProgress
@@ -59,7 +60,7 @@ def serve(
         "database": database,
         "log_format": log_format,
     }
-    loaded = settings.load(flags, config)
+    loaded = load_settings(flags, config)
     logs.set_up(loaded.settings.log_format, loaded.settings.log_level)
 
     def announce(url: str, first_key: str | None) -> None:

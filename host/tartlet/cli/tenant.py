@@ -68,7 +68,8 @@ def show(name: Name, database: DatabaseUrl = None, as_json: AsJson = False) -> N
         return
     typer.echo(f"{record.name}: weight {record.weight:g}, {_state(record)}, created {shown_time(record.created_ms)}")
     rows = [
-        (setting, _shown(value), "set for it" if setting in record.limits else "") for setting, value in holding.items()
+        (setting, _shown_holding(setting, value), "set for it" if setting in record.limits else "")
+        for setting, value in holding.items()
     ]
     print_table(("limit", "value", ""), rows)
 
@@ -128,6 +129,11 @@ def _state(record: TenantRecord) -> str:
 
 def _shown(value: int | None) -> str:
     return "none" if value is None else f"{value:,}"
+
+
+def _shown_holding(setting: str, value: int | None) -> str:
+    """As it holds: without a limit of its own, a tenant may upload what the server takes at most."""
+    return "max_upload_bytes" if setting == "upload_bytes" and value is None else _shown(value)
 
 
 def _shown_limits(limits: dict[str, int | None]) -> str:

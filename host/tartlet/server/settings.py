@@ -104,6 +104,11 @@ class LoadedSettings:
     file: Path | None
     """The file that was read."""
 
+    def place(self, name: str) -> str:
+        """Where a setting comes from, for errors: the file by its path."""
+        origin = self.origins[name]
+        return str(self.file) if origin == "file" else origin
+
     def shown(self) -> dict[str, dict[str, Any]]:
         """Value and origin by field; secrets are hidden."""
         values = json.loads(self.settings.model_dump_json())
@@ -134,7 +139,8 @@ def load(flags: Mapping[str, Any] | None = None, config: Path | None = None) -> 
     try:
         settings = Settings(**values)
     except ValidationError as error:
-        raise _config_error(error, origins) from None
+        places = {name: str(file) if origin == "file" else origin for name, origin in origins.items()}
+        raise _config_error(error, places) from None
     return LoadedSettings(settings, origins, file if sources["file"] else None)
 
 
@@ -169,9 +175,9 @@ def _file(path: Path) -> dict[str, Any]:
     return values
 
 
-def _config_error(error: ValidationError, origins: Mapping[str, str]) -> ConfigError:
+def _config_error(error: ValidationError, places: Mapping[str, str]) -> ConfigError:
     """The first thing that is wrong. The value is not told: it may be a secret."""
     first = error.errors(include_input=False)[0]
     name = str(first["loc"][0])
     place = ".".join(str(part) for part in first["loc"])
-    return ConfigError(f"{place} (from {origins.get(name, 'flag')}): {first['msg']}")
+    return ConfigError(f"{place} (from {places.get(name, 'flag')}): {first['msg']}")

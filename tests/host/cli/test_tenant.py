@@ -54,6 +54,14 @@ def test_a_tenant_is_shown_with_what_holds_for_it() -> None:
     assert lines["max_kv_pages"].split() == ["max_kv_pages", "none"]
 
 
+def test_the_size_of_an_upload_is_never_without_a_limit() -> None:
+    """Where a tenant has none of its own, the server's holds."""
+    read("create", "acme")
+    (line,) = [line for line in call("show", "acme").stdout.splitlines() if line.startswith("upload_bytes")]
+
+    assert line.split()[1] == "max_upload_bytes"
+
+
 def test_a_tenant_is_changed() -> None:
     """What is not named stays."""
     call("create", "acme", "--limit", "tokens=5", "--limit", "names=7")

@@ -82,7 +82,7 @@ def test_a_wrong_secret_is_not_told(tmp_path: Path) -> None:
     file.write_text("database = 5")
     with pytest.raises(ConfigError) as error:
         load(config=file)
-    assert "database (from file)" in str(error.value)
+    assert f"database (from {file})" in str(error.value)
     file.write_text("database = 'postgresql://me:hunter2@db/tartlet'")
     loaded = load(config=file)
 

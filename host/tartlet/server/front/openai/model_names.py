@@ -36,7 +36,7 @@ async def find_model(
 def default_model(models: Sequence[ModelInfo]) -> ModelInfo:
     """The engine's default model. Raises UnavailableError before it is there."""
     if not models:
-        raise UnavailableError("the model is not loaded yet")
+        raise UnavailableError("the model is not loaded yet", hint="Ask again in a while; see /health/ready.")
     return models[0]
 
 

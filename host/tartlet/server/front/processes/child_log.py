@@ -25,7 +25,8 @@ _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 class ChildLog(asyncio.Protocol):
     """Logs lines with the child's name before them, each cut to a length, and so many in a time: the rest is counted.
 
-    A line that begins with the name of a level is of that level, as children's own logs are; others are warnings.
+    A line that begins with the name of a level is of that level, as children's own logs are, and is logged
+    without it; others are warnings.
 
     Args:
         name: The child's.
@@ -88,9 +89,11 @@ class ChildLog(asyncio.Protocol):
             self._period_began, self._num_in_period = self._now(), 0
         self._num_in_period += 1
         if self._num_in_period <= _LINES_OF_A_PERIOD:
-            level = line.partition(" ")[0]
-            number = logging.getLevelNamesMapping()[level] if level in _LEVELS else logging.WARNING
-            logger.log(number, "%s: %s", self._name, line)
+            level, _, rest = line.partition(" ")
+            if level in _LEVELS:
+                logger.log(logging.getLevelNamesMapping()[level], "%s: %s", self._name, rest)
+            else:
+                logger.warning("%s: %s", self._name, line)
 
     def _tell_step(self, step: Step) -> None:
         if step.done == step.total:

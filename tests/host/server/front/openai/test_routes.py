@@ -99,6 +99,18 @@ async def test_a_response_is_streamed(client: openai.AsyncOpenAI) -> None:
     assert events[-1].response.output_text == "Hello there"  # type: ignore[union-attr]
 
 
+async def test_no_list_without_the_model(
+    client: openai.AsyncOpenAI, services: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it is loaded the list would be wrong: clients that ask again later get it."""
+    monkeypatch.setattr(type(services.sandboxes), "models", ())
+    with pytest.raises(openai.InternalServerError) as caught:
+        await client.models.list()
+
+    assert caught.value.status_code == 503
+    assert caught.value.response.headers["retry-after"]
+
+
 async def test_the_models_are_listed(client: openai.AsyncOpenAI, shelf: Any) -> None:
     """Those of the engine, and what the tenant has published; other tenants' are not."""
     await shelf.publish("acme", "shout@1.0", "from tartlet_sdk import inferlet\n@inferlet\ndef main(prompt: str): ...")

@@ -19,11 +19,11 @@ async def test_lines_come_whole_with_the_child_s_name(caplog: pytest.LogCaptureF
 
 
 async def test_children_tell_levels(caplog: pytest.LogCaptureFixture) -> None:
-    """By what a line begins with."""
+    """By what a line begins with, which is not told twice."""
     ChildLog("engine").data_received(b"ERROR engine: it fell\nINFORMAL\n")
 
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("ERROR", "engine: ERROR engine: it fell"),
+        ("ERROR", "engine: engine: it fell"),
         ("WARNING", "engine: INFORMAL"),
     ]
 
