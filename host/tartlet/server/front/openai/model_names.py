@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 import tartlet
 from tartlet.errors import UnavailableError
 from tartlet.server.front.errors import ApiError
@@ -15,16 +17,33 @@ from tartlet_engine.api import ModelInfo
 OWNER = "tartlet"
 
 
+class Served(msgspec.Struct, frozen=True):
+    """A model of the engine, as it is or with a LoRA adapter."""
+
+    model: ModelInfo
+    adapter: str | None = None
+
+    @property
+    def name(self) -> str:
+        """By which clients ask for it: an adapter's name stands for the model with it."""
+        return self.adapter or self.model.name
+
+
+def served(models: Sequence[ModelInfo]) -> list[Served]:
+    """All that the engine serves: its models, then these with their adapters."""
+    return [*map(Served, models), *(Served(model, adapter) for model in models for adapter in model.adapters)]
+
+
 async def find_model(
     models: Sequence[ModelInfo], published: PublishedPrograms, tenant: str, name: str
-) -> ModelInfo | Published:
+) -> Served | Published:
     """What the name stands for; the engine's models go first. What is published can have its tenant's name before it.
 
     Raises: ApiError if it stands for nothing; UnavailableError before the engine is there.
     """
-    for model in models:
-        if model.name == name:
-            return model
+    for each in served(models):
+        if each.name == name:
+            return each
     found = await published.find(tenant, name.removeprefix(f"{tenant}/"))
     if found is None:
         default_model(models)
@@ -40,17 +59,20 @@ def default_model(models: Sequence[ModelInfo]) -> ModelInfo:
     return models[0]
 
 
-def fingerprint(model: ModelInfo) -> str:
+def fingerprint(served: Served) -> str:
     """Changes with whatever may change what the same seed gives."""
-    served = (tartlet.__version__, model.name, model.architecture, model.dtype, model.backend)
-    return "fp_" + hashlib.sha256("\0".join(served).encode()).hexdigest()[:12]
+    model = served.model
+    parts = (tartlet.__version__, model.name, model.architecture, model.dtype, model.backend, served.adapter or "")
+    return "fp_" + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
-def model_object(model: ModelInfo | Published, created: int) -> dict[str, Any]:
+def model_object(model: Served | Published, created: int) -> dict[str, Any]:
     """A model as `/v1/models` has it; some fields are not OpenAI's. `created`: when the server started."""
     if isinstance(model, Published):
         kind = "controller" if model.is_controller else "inferlet"
         fields: dict[str, Any] = {"kind": kind, "description": model.facts.description}
         return {"id": model.name, "object": "model", "created": int(model.created), "owned_by": "tenant", **fields}
-    fields = {"kind": "model", "context_length": model.context_len}
+    fields = {"kind": "adapter" if model.adapter else "model", "context_length": model.model.context_len}
+    if model.adapter:
+        fields["parent"] = model.model.name
     return {"id": model.name, "object": "model", "created": created, "owned_by": OWNER, **fields}

@@ -17,7 +17,7 @@ from tartlet.server.front.openai.chat_shape import ChatShape
 from tartlet.server.front.openai.completion_input import completion_conversation, completion_input
 from tartlet.server.front.openai.completion_request import CompletionRequest
 from tartlet.server.front.openai.completion_shape import CompletionShape
-from tartlet.server.front.openai.model_names import default_model, find_model, model_object
+from tartlet.server.front.openai.model_names import Served, default_model, find_model, model_object, served
 from tartlet.server.front.openai.published import Published
 from tartlet.server.front.openai.replies import reply
 from tartlet.server.front.openai.response_input import response_conversation, response_input
@@ -25,7 +25,6 @@ from tartlet.server.front.openai.response_request import ResponseRequest
 from tartlet.server.front.openai.response_shape import ResponseShape
 from tartlet.server.front.openai.starting import start
 from tartlet.server.front.services import ServicesParam
-from tartlet_engine.api import ModelInfo
 
 router = APIRouter(tags=["openai"])
 
@@ -73,10 +72,11 @@ async def create_response(
 @router.get("/v1/models", summary="List what can be named as a model")
 @needs("openai", "inferlets:read")
 async def list_models(services: ServicesParam, caller: CallerParam) -> Response:
-    """The server's models, and what the tenant has published. Before the model is loaded it is answered with 503."""
-    default_model(services.sandboxes.models)  # a list without them would be taken for all that there is
+    """The server's models and adapters, and what the tenant has published. Before the model is loaded: 503."""
+    models = services.sandboxes.models
+    default_model(models)  # a list without them would be taken for all that there is
     published = await services.published.all_of(caller.tenant)
-    found: list[ModelInfo | Published] = [*services.sandboxes.models, *published]
+    found: list[Served | Published] = [*served(models), *published]
     return json_response({"object": "list", "data": [model_object(model, STARTED) for model in found]})
 
 

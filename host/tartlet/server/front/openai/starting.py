@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from tartlet.server.front.openai.answers import Answering, EndpointAnswering
 from tartlet.server.front.openai.generation import input_json, refuse_unknown
-from tartlet.server.front.openai.model_names import default_model, find_model, fingerprint
+from tartlet.server.front.openai.model_names import Served, default_model, find_model, fingerprint
 from tartlet.server.front.openai.parameters import GenerationParameters, Sampling
 from tartlet.server.front.openai.programs import Endpoint, endpoint_program
 from tartlet.server.front.openai.published import (
@@ -69,9 +69,9 @@ async def start(
         answering, mark = InferletAnswering(run), f"fp_{found.program.digest[:12]}"
     else:
         is_steered = isinstance(found, Published)
-        model = default_model(models) if isinstance(found, Published) else found
+        model = Served(default_model(models)) if isinstance(found, Published) else found
         refuse_unknown(body, known=(CONFIG,) if is_steered else ())
-        given = to_input(body, model)
+        given = {**to_input(body, model.model), "adapter": model.adapter}
         programs = {}
         if isinstance(found, Published):
             given = controller_input(given, (body.model_extra or {}).get(CONFIG))

@@ -71,7 +71,7 @@ def script() -> Script:
 @pytest.fixture
 def engine(script: Script) -> Iterator[FakeEngine]:
     """Plays the script. At the end nothing may be left in it."""
-    engine = FakeEngine(script)
+    engine = FakeEngine(script, adapters=["terse"])
     yield engine
     engine.close()
 

@@ -8,6 +8,7 @@ import pytest
 
 from tartlet.server.front.runs import Terms
 from tartlet.server.front.services import Services
+from tartlet_engine.api import CreateContext
 
 pytestmark = pytest.mark.runner
 
@@ -99,6 +100,24 @@ async def test_a_response_is_streamed(client: openai.AsyncOpenAI) -> None:
     assert events[-1].response.output_text == "Hello there"  # type: ignore[union-attr]
 
 
+async def test_an_adapter_is_a_model(client: openai.AsyncOpenAI, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name the engine's model is asked with it, by all endpoints; without, by none."""
+    adapters, submit = [], engine.submit
+
+    def note(commands: Any, run_id: int | None = None) -> None:
+        adapters.extend(command.adapter for command in commands if isinstance(command, CreateContext))
+        submit(commands, run_id)
+
+    monkeypatch.setattr(engine, "submit", note)
+    for model in ("terse", "fake"):
+        answer = await client.chat.completions.create(model=model, messages=[{"role": "user", "content": "Hello"}])
+        await client.completions.create(model=model, prompt="Hello")
+        await client.responses.create(model=model, input="Hello")
+        assert answer.model == model
+
+    assert adapters == ["terse"] * 3 + [None] * 3
+
+
 async def test_no_list_without_the_model(
     client: openai.AsyncOpenAI, services: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +136,7 @@ async def test_the_models_are_listed(client: openai.AsyncOpenAI, shelf: Any) -> 
     await shelf.publish("globex", "secret@1.0", "from tartlet_sdk import inferlet\n@inferlet\ndef main(): ...")
     models = [model async for model in client.models.list()]
 
-    assert [model.id for model in models] == ["fake", "shout@1.0"]
+    assert [model.id for model in models] == ["fake", "terse", "shout@1.0"]
     assert (await client.models.retrieve("shout@1.0")).id == "shout@1.0"
     with pytest.raises(openai.NotFoundError):
         await client.models.retrieve("secret@1.0")

@@ -1,8 +1,8 @@
 """A chat completion: the endpoints `/v1/chat/completions` and `/v1/responses` are runs of this program.
 
 Its input is what the front has made of the request: `model`, `messages` (`role` and `text`, of the assistant also
-`calls`), `tools` (function objects), `forced` (names of tools of which one must be called), and `settings` (see
-`answering.py`). The prompt is computed once, and forked for each choice.
+`calls`), `tools` (function objects), `forced` (names of tools of which one must be called), `settings` (see
+`answering.py`), and the `adapter` of the model, if any. The prompt is computed once, and forked for each choice.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ async def main(
     settings: dict[str, Any],
     tools: list[dict[str, Any]],
     forced: list[str],
+    adapter: str | None = None,
 ) -> dict[str, Any]:
     """Generate the choices that come after the messages."""
     try:
         opened = Model.open(model)
-        context = opened.context()
+        context = opened.context(adapter=adapter)
         for message in with_tools(messages, tools):
             fill(context, message)
         context.cue()
