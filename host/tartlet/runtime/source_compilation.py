@@ -14,6 +14,8 @@ from tartlet.wasm.linker import LinkedComponent
 COMPILE_LIMITS = FiberLimits(memory_bytes=1 << 30, cpu_ns=60_000_000_000, host_calls=1_000_000)
 """Source that is only compiled can do nothing but be big."""
 
+_RUNNERS_FRAME = '  File "/0/tartlet_runner/'
+
 
 class CompileJob:
     """The state of a fiber that calls the runner's `compile`.
@@ -42,8 +44,16 @@ class CompileJob:
             raise BuildError(f"the source cannot be compiled: {result.message}", hint=result.hint) from result
         is_ok, text = result
         if not is_ok:
-            raise BuildError(text.strip())
+            raise BuildError(_of_program(text))
         return str(text)
+
+
+def _of_program(text: str) -> str:
+    """A traceback without what the runner has to do with it, which tells nobody anything of the program."""
+    lines = [line for line in text.strip().splitlines() if not line.startswith(_RUNNERS_FRAME)]
+    if not any(line.startswith("  File ") for line in lines):
+        lines = [line for line in lines if line != "Traceback (most recent call last):"]
+    return "\n".join(lines)
 
 
 def compile_source(executor: Executor, runner: LinkedComponent, main: str, files_json: str) -> str:

@@ -15,6 +15,8 @@ from tartlet.wasm.linker import LinkedComponent
 from tartlet.wasm.wasi import wasi_interfaces
 from tartlet.wasm.wasm_engine import process_engine
 
+HEAD = ["Traceback (most recent call last):"]
+
 
 @pytest.mark.runner
 def test_source_is_compiled_without_a_host() -> None:
@@ -43,3 +45,22 @@ def test_what_the_call_comes_to() -> None:
         job.code((False, " no\n"))
     with pytest.raises(BuildError, match="cannot be compiled"):
         job.code(LimitExceededError("memory_limit", limit="memory_bytes", used=2, allowed=1))
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["MemoryError: Parser stack overflowed"], ["MemoryError: Parser stack overflowed"]),
+        (
+            ['  File "main.py", line 1', "    x =", "SyntaxError: invalid syntax"],
+            [*HEAD, '  File "main.py", line 1', "    x =", "SyntaxError: invalid syntax"],
+        ),
+    ],
+)
+def test_the_runners_own_frames_are_not_told(lines: list[str], told: list[str]) -> None:
+    """What is left is about the program."""
+    text = "\n".join([*HEAD, '  File "/0/tartlet_runner/app.py", line 51, in compile', *lines])
+    with pytest.raises(BuildError) as error:
+        CompileJob("main", "{}").code((False, text))
+
+    assert error.value.message.splitlines() == told

@@ -49,6 +49,8 @@ _BY_KIND: tuple[tuple[type[TartletError], int], ...] = (  # the first that fits
     (ProgramError, 400),
     (ConfigError, 400),
 )
+_UNREADABLE_BODY = "There was an error parsing the body"
+"""FastAPI's words for what Python's JSON gives up on."""
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 499: "cancelled"}
 
 
@@ -194,6 +196,9 @@ async def _on_http_exception(_request: Request, error: Exception) -> Response:
     message = messages.get(error.status_code, str(error.detail))
     hint = SEE if error.status_code in messages else ""
     code = codes.get(error.status_code, "invalid_request")
+    if message == _UNREADABLE_BODY:
+        code = "invalid_json"
+        message = "the body is JSON that cannot be read: too deep, with a number of too many digits, or no Unicode"
     response = error_response(ApiError(error.status_code, code, message, hint=hint))
     response.headers.update(error.headers or {})
     return response

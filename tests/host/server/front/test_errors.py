@@ -158,7 +158,14 @@ def test_what_is_not_there_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("content", "code", "param"),
-    [(b"{", "invalid_json", None), (b"{}", "invalid_request", "n"), (b'{"n": "secret"}', "invalid_request", "n")],
+    [
+        (b"{", "invalid_json", None),
+        (b"{}", "invalid_request", "n"),
+        (b'{"n": "secret"}', "invalid_request", "n"),
+        (b'{"n": ' + b"[" * 100_000, "invalid_json", None),
+        (b'{"n": ' + b"9" * 5000 + b"}", "invalid_json", None),
+        (b'{"n": "\xff"}', "invalid_json", None),
+    ],
 )
 async def test_what_is_wrong_with_a_body_is_named(
     failing: httpx2.AsyncClient, content: bytes, code: str, param: str | None
