@@ -54,7 +54,8 @@ __attribute__((format(printf, 1, 2))) tartlet_result tartlet_failed(const char *
 
 /** Ends the run here and now with an error for people, as printf would write it. It begins with the place. */
 #define tartlet_fail(...) tartlet_fail_at(__FILE__, __LINE__, __VA_ARGS__)
-__attribute__((format(printf, 3, 4))) _Noreturn void tartlet_fail_at(const char *file, int line, const char *format, ...);
+__attribute__((format(printf, 3, 4))) _Noreturn void tartlet_fail_at(const char *file, int line, const char *format,
+                                                                    ...);
 
 /** Ends the run if what must be so is not. */
 #define tartlet_assert(condition) ((condition) ? (void)0 : tartlet_fail("%s does not hold", #condition))

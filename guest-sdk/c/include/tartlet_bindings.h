@@ -225,7 +225,8 @@ tartlet_list_u8 tartlet_model_token_bytes(tartlet_model self, tartlet_token toke
 
 /** The bytes of `count` tokens from `first` on, or of those that there are: each byte as the character of that number
  * (Latin-1), and U+0100 after each token. For all tokens at once, one call instead of tens of thousands. */
-tartlet_string tartlet_model_vocabulary(tartlet_model self, tartlet_token first, uint32_t count, tartlet_failure *failure);
+tartlet_string tartlet_model_vocabulary(tartlet_model self, tartlet_token first, uint32_t count,
+    tartlet_failure *failure);
 
 typedef struct { tartlet_models_model_info *data; size_t length; } tartlet_list_models_model_info;
 void tartlet_list_models_model_info_free(tartlet_list_models_model_info *value);
@@ -437,7 +438,8 @@ void tartlet_context_fill_tokens(tartlet_context self, tartlet_list_token tokens
 
 /** Appends a chat message in the form that the model's chat template gives it, after closing an assistant's turn
  * that a generation left open. Special tokens in the text stay text. */
-void tartlet_context_fill_message(tartlet_context self, tartlet_role role, tartlet_string text, tartlet_failure *failure);
+void tartlet_context_fill_message(tartlet_context self, tartlet_role role, tartlet_string text,
+    tartlet_failure *failure);
 
 /** Begins the assistant's turn, as the chat template writes it. A generation does so by itself if the last thing
  * filled was a chat message of another role. */
@@ -478,7 +480,8 @@ tartlet_event tartlet_context_evict(tartlet_context self, uint32_t start, uint32
  * once the event is ready; a run that ends before may have saved it whole or not at all.
  *
  * A name has 1 to 128 letters (a-z, A-Z), digits and the characters `. _ : / -`, and begins with a letter or a digit. */
-tartlet_event tartlet_context_save(tartlet_context self, tartlet_string name, const tartlet_save_options *options, tartlet_failure *failure);
+tartlet_event tartlet_context_save(tartlet_context self, tartlet_string name, const tartlet_save_options *options,
+    tartlet_failure *failure);
 
 /** Opens a saved context: the same tokens, keys, values and state of the chat, read and not computed. Each opening
  * gives a context of its own. Errors come when it is taken: `not-found`, also for a file that is damaged, and
@@ -638,7 +641,8 @@ typedef struct {
   float log_probability;
 } tartlet_generation_token_log_probability;
 
-typedef struct { tartlet_generation_token_log_probability *data; size_t length; } tartlet_list_generation_token_log_probability;
+typedef struct { tartlet_generation_token_log_probability *data; size_t length;
+    } tartlet_list_generation_token_log_probability;
 void tartlet_list_generation_token_log_probability_free(tartlet_list_generation_token_log_probability *value);
 
 /** Log-probabilities at one generated token. */
@@ -697,7 +701,8 @@ tartlet_chunk tartlet_generation_next(tartlet_generation self, tartlet_failure *
 void tartlet_generation_cancel(tartlet_generation self);
 
 /** Starts a generation at the end of the context. */
-tartlet_generation tartlet_generation_generate(tartlet_context context, const tartlet_sampling *sampling, const tartlet_stop_conditions *stop, const tartlet_generation_options *options, tartlet_failure *failure);
+tartlet_generation tartlet_generation_generate(tartlet_context context, const tartlet_sampling *sampling,
+    const tartlet_stop_conditions *stop, const tartlet_generation_options *options, tartlet_failure *failure);
 
 /* ---- controllers -------------------------------------------------------------
  * Generations that another program, a controller, steers token by token (world `controller`).
@@ -754,7 +759,9 @@ void tartlet_controlled_cancel(tartlet_controlled self);
 
 /** Starts a generation at the end of the context. The controller is a program that the host knows by this name; `config` is for its
  * `start`, which may replace the context's tokens. How many controllers a run may have at once is limited. */
-tartlet_controlled tartlet_controllers_control(tartlet_context context, tartlet_string controller, tartlet_string config, const tartlet_sampling *sampling, const tartlet_stop_conditions *stop, const tartlet_generation_options *options, tartlet_failure *failure);
+tartlet_controlled tartlet_controllers_control(tartlet_context context, tartlet_string controller,
+    tartlet_string config, const tartlet_sampling *sampling, const tartlet_stop_conditions *stop,
+    const tartlet_generation_options *options, tartlet_failure *failure);
 
 /* ---- forward -----------------------------------------------------------------
  * Forward passes: tokens after a context's last one are computed provisionally, the program looks at what the model says
@@ -807,7 +814,8 @@ typedef struct {
 } tartlet_forward_options;
 void tartlet_forward_options_free(tartlet_forward_options *value);
 
-typedef struct { bool is_some; tartlet_generation_token_log_probability value; } tartlet_option_generation_token_log_probability;
+typedef struct { bool is_some; tartlet_generation_token_log_probability value;
+    } tartlet_option_generation_token_log_probability;
 
 typedef struct { float *data; size_t length; } tartlet_list_f32;
 void tartlet_list_f32_free(tartlet_list_f32 *value);
@@ -861,7 +869,8 @@ void tartlet_pass_discard(tartlet_pass self);
 /** Computes tokens at the end of the context, which must not be empty. As before a generation, the assistant's turn is
  * begun first if the last thing filled was a chat message of another role; that stays. Tokens count as a prompt's. A run
  * may have 64 passes at a time, which count until they are dropped. */
-tartlet_pass tartlet_forward_forward(tartlet_context context, tartlet_list_token tokens, const tartlet_forward_options *options, tartlet_failure *failure);
+tartlet_pass tartlet_forward_forward(tartlet_context context, tartlet_list_token tokens,
+    const tartlet_forward_options *options, tartlet_failure *failure);
 
 /* ---- steering ----------------------------------------------------------------
  * What a controller hears and answers: the types of the world `controller`.
@@ -889,7 +898,8 @@ typedef struct {
   float log_probability;
 } tartlet_steering_token_log_probability;
 
-typedef struct { tartlet_steering_token_log_probability *data; size_t length; } tartlet_list_steering_token_log_probability;
+typedef struct { tartlet_steering_token_log_probability *data; size_t length;
+    } tartlet_list_steering_token_log_probability;
 void tartlet_list_steering_token_log_probability_free(tartlet_list_steering_token_log_probability *value);
 
 /** Log-probabilities where a token was sampled. */
@@ -1100,7 +1110,8 @@ void tartlet_steps_hold(tartlet_steps self);
 void tartlet_steps_stop(tartlet_steps self);
 
 /** Starts at the end of the context. Nothing is computed or sampled that no answer asks for, but what is in the context. */
-tartlet_steps tartlet_stepping_start(tartlet_context context, const tartlet_sampling *sampling, const tartlet_stop_conditions *stop, const tartlet_stepping_options *options, tartlet_failure *failure);
+tartlet_steps tartlet_stepping_start(tartlet_context context, const tartlet_sampling *sampling,
+    const tartlet_stop_conditions *stop, const tartlet_stepping_options *options, tartlet_failure *failure);
 
 /* ---- store -------------------------------------------------------------------
  * What a run keeps by name: its variables, which all that belongs to the run can read, write and wait for. They are gone
@@ -1148,7 +1159,8 @@ uint64_t tartlet_store_set_variable(tartlet_string name, tartlet_string value, t
 uint64_t tartlet_store_append_variable(tartlet_string name, tartlet_string value, tartlet_failure *failure);
 
 /** Writes a variable if it still has that version; 0 if it does not exist yet. */
-tartlet_swap tartlet_store_compare_and_swap_variable(tartlet_string name, tartlet_string value, uint64_t version, tartlet_failure *failure);
+tartlet_swap tartlet_store_compare_and_swap_variable(tartlet_string name, tartlet_string value, uint64_t version,
+    tartlet_failure *failure);
 
 typedef struct { tartlet_variable_version *data; size_t length; } tartlet_list_variable_version;
 void tartlet_list_variable_version_free(tartlet_list_variable_version *value);

@@ -803,7 +803,8 @@ void import_events_poll(int32_t, int32_t, int32_t, int64_t, int32_t);
 
 tartlet_list_event tartlet_events_poll(tartlet_list_event events, tartlet_option_u64 timeout_ns) {
   tartlet_list_event returned;
-  import_events_poll(ADDRESS(events.data), (int32_t)events.length, (int32_t)timeout_ns.is_some, (int64_t)timeout_ns.value, ADDRESS(&returned));
+  import_events_poll(ADDRESS(events.data), (int32_t)events.length, (int32_t)timeout_ns.is_some,
+      (int64_t)timeout_ns.value, ADDRESS(&returned));
   return returned;
 }
 
@@ -894,7 +895,8 @@ tartlet_list_u8 tartlet_model_token_bytes(tartlet_model self, tartlet_token toke
 IMPORT("tartlet:inferlet/models@0.1.0", "[method]model.vocabulary")
 void import_model_vocabulary(int32_t, int32_t, int32_t, int32_t);
 
-tartlet_string tartlet_model_vocabulary(tartlet_model self, tartlet_token first, uint32_t count, tartlet_failure *failure) {
+tartlet_string tartlet_model_vocabulary(tartlet_model self, tartlet_token first, uint32_t count,
+    tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_string){0};
   struct { bool is_error; union { tartlet_string ok; tartlet_error error; }; } returned;
   import_model_vocabulary(self.handle, (int32_t)first, (int32_t)count, ADDRESS(&returned));
@@ -935,7 +937,8 @@ void tartlet_matcher_drop(tartlet_matcher matcher) {
 IMPORT("tartlet:inferlet/constraints@0.1.0", "[static]constraint.json-schema")
 void import_constraint_json_schema(int32_t, int32_t, int32_t, int32_t);
 
-tartlet_constraint tartlet_constraint_json_schema(tartlet_model model, tartlet_string schema, tartlet_failure *failure) {
+tartlet_constraint tartlet_constraint_json_schema(tartlet_model model, tartlet_string schema,
+    tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_constraint){0};
   struct { bool is_error; union { tartlet_constraint ok; tartlet_error error; }; } returned;
   import_constraint_json_schema(model.handle, ADDRESS(schema.data), (int32_t)schema.length, ADDRESS(&returned));
@@ -968,7 +971,8 @@ tartlet_constraint tartlet_constraint_lark(tartlet_model model, tartlet_string g
 IMPORT("tartlet:inferlet/constraints@0.1.0", "[static]constraint.choices")
 void import_constraint_choices(int32_t, int32_t, int32_t, int32_t);
 
-tartlet_constraint tartlet_constraint_choices(tartlet_model model, tartlet_list_string texts, tartlet_failure *failure) {
+tartlet_constraint tartlet_constraint_choices(tartlet_model model, tartlet_list_string texts,
+    tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_constraint){0};
   struct { bool is_error; union { tartlet_constraint ok; tartlet_error error; }; } returned;
   import_constraint_choices(model.handle, ADDRESS(texts.data), (int32_t)texts.length, ADDRESS(&returned));
@@ -990,7 +994,8 @@ tartlet_constraint tartlet_constraint_substring(tartlet_model model, tartlet_str
 IMPORT("tartlet:inferlet/constraints@0.1.0", "[static]constraint.tokens")
 void import_constraint_tokens(int32_t, int32_t, int32_t, int32_t);
 
-tartlet_constraint tartlet_constraint_tokens(tartlet_model model, tartlet_list_token allowed, tartlet_failure *failure) {
+tartlet_constraint tartlet_constraint_tokens(tartlet_model model, tartlet_list_token allowed,
+    tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_constraint){0};
   struct { bool is_error; union { tartlet_constraint ok; tartlet_error error; }; } returned;
   import_constraint_tokens(model.handle, ADDRESS(allowed.data), (int32_t)allowed.length, ADDRESS(&returned));
@@ -1238,7 +1243,8 @@ void import_context_create(int32_t, int32_t, int32_t, int32_t, int32_t);
 tartlet_context tartlet_context_create(tartlet_model model, tartlet_option_string adapter, tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_context){0};
   struct { bool is_error; union { tartlet_context ok; tartlet_error error; }; } returned;
-  import_context_create(model.handle, (int32_t)adapter.is_some, ADDRESS(adapter.value.data), (int32_t)adapter.value.length, ADDRESS(&returned));
+  import_context_create(model.handle, (int32_t)adapter.is_some, ADDRESS(adapter.value.data),
+      (int32_t)adapter.value.length, ADDRESS(&returned));
   if (returned.is_error) tartlet_refused("tartlet_context_create", &returned.error, failure);
   return returned.is_error ? (tartlet_context){0} : returned.ok;
 }
@@ -1266,7 +1272,8 @@ void tartlet_context_fill_tokens(tartlet_context self, tartlet_list_token tokens
 IMPORT("tartlet:inferlet/contexts@0.1.0", "[method]context.fill-message")
 void import_context_fill_message(int32_t, int32_t, int32_t, int32_t, int32_t);
 
-void tartlet_context_fill_message(tartlet_context self, tartlet_role role, tartlet_string text, tartlet_failure *failure) {
+void tartlet_context_fill_message(tartlet_context self, tartlet_role role, tartlet_string text,
+    tartlet_failure *failure) {
   if (failure && failure->call) return;
   struct { bool is_error; union { tartlet_error error; }; } returned;
   import_context_fill_message(self.handle, (int32_t)role, ADDRESS(text.data), (int32_t)text.length, ADDRESS(&returned));
@@ -1352,10 +1359,12 @@ tartlet_event tartlet_context_evict(tartlet_context self, uint32_t start, uint32
 IMPORT("tartlet:inferlet/contexts@0.1.0", "[method]context.save")
 void import_context_save(int32_t, int32_t, int32_t, int32_t, int64_t, int32_t, int32_t);
 
-tartlet_event tartlet_context_save(tartlet_context self, tartlet_string name, const tartlet_save_options *options, tartlet_failure *failure) {
+tartlet_event tartlet_context_save(tartlet_context self, tartlet_string name, const tartlet_save_options *options,
+    tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_event){0};
   struct { bool is_error; union { tartlet_event ok; tartlet_error error; }; } returned;
-  import_context_save(self.handle, ADDRESS(name.data), (int32_t)name.length, (int32_t)options->ttl_ns.is_some, (int64_t)options->ttl_ns.value, (int32_t)options->overwrite, ADDRESS(&returned));
+  import_context_save(self.handle, ADDRESS(name.data), (int32_t)name.length, (int32_t)options->ttl_ns.is_some,
+      (int64_t)options->ttl_ns.value, (int32_t)options->overwrite, ADDRESS(&returned));
   if (returned.is_error) tartlet_refused("tartlet_context_save", &returned.error, failure);
   return returned.is_error ? (tartlet_event){0} : returned.ok;
 }
@@ -1456,7 +1465,8 @@ void tartlet_generation_cancel(tartlet_generation self) {
 IMPORT("tartlet:inferlet/generation@0.1.0", "generate")
 void import_generation_generate(int32_t, int32_t);
 
-tartlet_generation tartlet_generation_generate(tartlet_context context, const tartlet_sampling *sampling, const tartlet_stop_conditions *stop, const tartlet_generation_options *options, tartlet_failure *failure) {
+tartlet_generation tartlet_generation_generate(tartlet_context context, const tartlet_sampling *sampling,
+    const tartlet_stop_conditions *stop, const tartlet_generation_options *options, tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_generation){0};
   struct {
     tartlet_context context;
@@ -1505,7 +1515,9 @@ void tartlet_controlled_cancel(tartlet_controlled self) {
 IMPORT("tartlet:inferlet/controllers@0.1.0", "control")
 void import_controllers_control(int32_t, int32_t);
 
-tartlet_controlled tartlet_controllers_control(tartlet_context context, tartlet_string controller, tartlet_string config, const tartlet_sampling *sampling, const tartlet_stop_conditions *stop, const tartlet_generation_options *options, tartlet_failure *failure) {
+tartlet_controlled tartlet_controllers_control(tartlet_context context, tartlet_string controller,
+    tartlet_string config, const tartlet_sampling *sampling, const tartlet_stop_conditions *stop,
+    const tartlet_generation_options *options, tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_controlled){0};
   struct {
     tartlet_context context;
@@ -1564,12 +1576,18 @@ void tartlet_pass_discard(tartlet_pass self) {
 }
 
 IMPORT("tartlet:inferlet/forward@0.1.0", "forward")
-void import_forward_forward(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+void import_forward_forward(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t);
 
-tartlet_pass tartlet_forward_forward(tartlet_context context, tartlet_list_token tokens, const tartlet_forward_options *options, tartlet_failure *failure) {
+tartlet_pass tartlet_forward_forward(tartlet_context context, tartlet_list_token tokens,
+    const tartlet_forward_options *options, tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_pass){0};
   struct { bool is_error; union { tartlet_pass ok; tartlet_error error; }; } returned;
-  import_forward_forward(context.handle, ADDRESS(tokens.data), (int32_t)tokens.length, (int32_t)options->parents.is_some, ADDRESS(options->parents.value.data), (int32_t)options->parents.value.length, (int32_t)options->positions.is_some, ADDRESS(options->positions.value.data), (int32_t)options->positions.value.length, (int32_t)options->log_probabilities, ADDRESS(options->requests.data), (int32_t)options->requests.length, ADDRESS(&returned));
+  import_forward_forward(context.handle, ADDRESS(tokens.data), (int32_t)tokens.length,
+      (int32_t)options->parents.is_some, ADDRESS(options->parents.value.data), (int32_t)options->parents.value.length,
+      (int32_t)options->positions.is_some, ADDRESS(options->positions.value.data),
+      (int32_t)options->positions.value.length, (int32_t)options->log_probabilities, ADDRESS(options->requests.data),
+      (int32_t)options->requests.length, ADDRESS(&returned));
   if (returned.is_error) tartlet_refused("tartlet_forward_forward", &returned.error, failure);
   return returned.is_error ? (tartlet_pass){0} : returned.ok;
 }
@@ -1582,23 +1600,36 @@ void tartlet_steps_drop(tartlet_steps steps) {
 }
 
 IMPORT("tartlet:inferlet/stepping@0.1.0", "[method]steps.next")
-void import_steps_next(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, float, int32_t, int32_t, int32_t);
+void import_steps_next(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, float, int32_t, int32_t, int32_t);
 
-tartlet_stepping_outcome tartlet_steps_next(tartlet_steps self, const tartlet_answer *answer, tartlet_failure *failure) {
+tartlet_stepping_outcome tartlet_steps_next(tartlet_steps self, const tartlet_answer *answer,
+    tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_stepping_outcome){0};
   struct { bool is_error; union { tartlet_stepping_outcome ok; tartlet_error error; }; } returned;
-  import_steps_next(self.handle, (int32_t)answer->sample, (int32_t)answer->allow.is_some, ADDRESS(answer->allow.value.data), (int32_t)answer->allow.value.length, (int32_t)answer->mask.is_some, (int32_t)answer->mask.value, ADDRESS(answer->bias.data), (int32_t)answer->bias.length, ADDRESS(answer->boosts.data), (int32_t)answer->boosts.length, (int32_t)answer->temperature.is_some, (float)answer->temperature.value, ADDRESS(answer->splices.data), (int32_t)answer->splices.length, ADDRESS(&returned));
+  import_steps_next(self.handle, (int32_t)answer->sample, (int32_t)answer->allow.is_some,
+      ADDRESS(answer->allow.value.data), (int32_t)answer->allow.value.length, (int32_t)answer->mask.is_some,
+      (int32_t)answer->mask.value, ADDRESS(answer->bias.data), (int32_t)answer->bias.length,
+      ADDRESS(answer->boosts.data), (int32_t)answer->boosts.length, (int32_t)answer->temperature.is_some,
+      (float)answer->temperature.value, ADDRESS(answer->splices.data), (int32_t)answer->splices.length,
+      ADDRESS(&returned));
   if (returned.is_error) tartlet_refused("tartlet_steps_next", &returned.error, failure);
   return returned.is_error ? (tartlet_stepping_outcome){0} : returned.ok;
 }
 
 IMPORT("tartlet:inferlet/stepping@0.1.0", "[method]steps.answer")
-void import_steps_answer(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, float, int32_t, int32_t, int32_t);
+void import_steps_answer(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, float, int32_t, int32_t, int32_t);
 
 void tartlet_steps_answer(tartlet_steps self, const tartlet_answer *answer, tartlet_failure *failure) {
   if (failure && failure->call) return;
   struct { bool is_error; union { tartlet_error error; }; } returned;
-  import_steps_answer(self.handle, (int32_t)answer->sample, (int32_t)answer->allow.is_some, ADDRESS(answer->allow.value.data), (int32_t)answer->allow.value.length, (int32_t)answer->mask.is_some, (int32_t)answer->mask.value, ADDRESS(answer->bias.data), (int32_t)answer->bias.length, ADDRESS(answer->boosts.data), (int32_t)answer->boosts.length, (int32_t)answer->temperature.is_some, (float)answer->temperature.value, ADDRESS(answer->splices.data), (int32_t)answer->splices.length, ADDRESS(&returned));
+  import_steps_answer(self.handle, (int32_t)answer->sample, (int32_t)answer->allow.is_some,
+      ADDRESS(answer->allow.value.data), (int32_t)answer->allow.value.length, (int32_t)answer->mask.is_some,
+      (int32_t)answer->mask.value, ADDRESS(answer->bias.data), (int32_t)answer->bias.length,
+      ADDRESS(answer->boosts.data), (int32_t)answer->boosts.length, (int32_t)answer->temperature.is_some,
+      (float)answer->temperature.value, ADDRESS(answer->splices.data), (int32_t)answer->splices.length,
+      ADDRESS(&returned));
   if (returned.is_error) tartlet_refused("tartlet_steps_answer", &returned.error, failure);
 }
 
@@ -1648,7 +1679,8 @@ void tartlet_steps_stop(tartlet_steps self) {
 IMPORT("tartlet:inferlet/stepping@0.1.0", "start")
 void import_stepping_start(int32_t, int32_t);
 
-tartlet_steps tartlet_stepping_start(tartlet_context context, const tartlet_sampling *sampling, const tartlet_stop_conditions *stop, const tartlet_stepping_options *options, tartlet_failure *failure) {
+tartlet_steps tartlet_stepping_start(tartlet_context context, const tartlet_sampling *sampling,
+    const tartlet_stop_conditions *stop, const tartlet_stepping_options *options, tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_steps){0};
   struct {
     tartlet_context context;
@@ -1677,7 +1709,8 @@ void import_store_set_variable(int32_t, int32_t, int32_t, int32_t, int32_t);
 uint64_t tartlet_store_set_variable(tartlet_string name, tartlet_string value, tartlet_failure *failure) {
   if (failure && failure->call) return (uint64_t){0};
   struct { bool is_error; union { uint64_t ok; tartlet_error error; }; } returned;
-  import_store_set_variable(ADDRESS(name.data), (int32_t)name.length, ADDRESS(value.data), (int32_t)value.length, ADDRESS(&returned));
+  import_store_set_variable(ADDRESS(name.data), (int32_t)name.length, ADDRESS(value.data), (int32_t)value.length,
+      ADDRESS(&returned));
   if (returned.is_error) tartlet_refused("tartlet_store_set_variable", &returned.error, failure);
   return returned.is_error ? (uint64_t){0} : returned.ok;
 }
@@ -1688,7 +1721,8 @@ void import_store_append_variable(int32_t, int32_t, int32_t, int32_t, int32_t);
 uint64_t tartlet_store_append_variable(tartlet_string name, tartlet_string value, tartlet_failure *failure) {
   if (failure && failure->call) return (uint64_t){0};
   struct { bool is_error; union { uint64_t ok; tartlet_error error; }; } returned;
-  import_store_append_variable(ADDRESS(name.data), (int32_t)name.length, ADDRESS(value.data), (int32_t)value.length, ADDRESS(&returned));
+  import_store_append_variable(ADDRESS(name.data), (int32_t)name.length, ADDRESS(value.data), (int32_t)value.length,
+      ADDRESS(&returned));
   if (returned.is_error) tartlet_refused("tartlet_store_append_variable", &returned.error, failure);
   return returned.is_error ? (uint64_t){0} : returned.ok;
 }
@@ -1696,10 +1730,12 @@ uint64_t tartlet_store_append_variable(tartlet_string name, tartlet_string value
 IMPORT("tartlet:inferlet/store@0.1.0", "compare-and-swap-variable")
 void import_store_compare_and_swap_variable(int32_t, int32_t, int32_t, int32_t, int64_t, int32_t);
 
-tartlet_swap tartlet_store_compare_and_swap_variable(tartlet_string name, tartlet_string value, uint64_t version, tartlet_failure *failure) {
+tartlet_swap tartlet_store_compare_and_swap_variable(tartlet_string name, tartlet_string value, uint64_t version,
+    tartlet_failure *failure) {
   if (failure && failure->call) return (tartlet_swap){0};
   struct { bool is_error; union { tartlet_swap ok; tartlet_error error; }; } returned;
-  import_store_compare_and_swap_variable(ADDRESS(name.data), (int32_t)name.length, ADDRESS(value.data), (int32_t)value.length, (int64_t)version, ADDRESS(&returned));
+  import_store_compare_and_swap_variable(ADDRESS(name.data), (int32_t)name.length, ADDRESS(value.data),
+      (int32_t)value.length, (int64_t)version, ADDRESS(&returned));
   if (returned.is_error) tartlet_refused("tartlet_store_compare_and_swap_variable", &returned.error, failure);
   return returned.is_error ? (tartlet_swap){0} : returned.ok;
 }

@@ -84,7 +84,10 @@ double tartlet_json_number(tartlet_string object, const char *name, double other
 
 static unsigned hex(const char *digits) {
   unsigned value = 0;
-  for (int i = 0; i < 4; i++) value = value * 16 + (unsigned)(digits[i] <= '9' ? digits[i] - '0' : (digits[i] | 32) - 'a' + 10);
+  for (int i = 0; i < 4; i++) {
+    int digit = digits[i] <= '9' ? digits[i] - '0' : (digits[i] | 32) - 'a' + 10;
+    value = value * 16 + (unsigned)digit;
+  }
   return value;
 }
 

@@ -11,6 +11,7 @@ from tartlet_bindings.model import Contract, Interface, Resource
 
 _MADE = "Made of {package} by `make bindings`; do not edit."
 _WORLDS = ("inferlet", "controller")
+_WIDTH = 120
 
 _BEGIN_HEADER = """\
 #ifndef TARTLET_BINDINGS_H
@@ -138,4 +139,17 @@ def _heading(interface: Interface) -> Iterator[str]:
 def _text(lines: list[str]) -> str:
     """The lines as a file, without empty lines that follow one another."""
     kept = [line for previous, line in zip(["", *lines], lines, strict=False) if line or previous]
-    return "\n".join(kept).rstrip() + "\n"
+    return "\n".join(part for line in kept for part in _wrapped(line)).rstrip() + "\n"
+
+
+def _wrapped(line: str) -> Iterator[str]:
+    """The line; if it is code and too long, broken after commas or semicolons."""
+    indent = " " * (len(line) - len(line.lstrip()))
+    if line.lstrip().startswith(("/", "*")):
+        yield line
+        return
+    while len(line) > _WIDTH:
+        end = max(line.rfind(mark, 0, _WIDTH) for mark in (", ", "; ")) + 1
+        yield line[:end]
+        line = f"{indent}    {line[end:].lstrip()}"
+    yield line

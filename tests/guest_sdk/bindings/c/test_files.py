@@ -14,7 +14,7 @@ from tartlet.testing import FakeEngine
 from tartlet_bindings.c import files
 from tartlet_bindings.model import Contract
 
-FUNCTION = re.compile(r"^\w+ (tartlet_\w+)\(.*\);$", re.MULTILINE)
+FUNCTION = re.compile(r"^\w+ (tartlet_\w+)\([^;]*\);$", re.MULTILINE)
 PROGRAMS = {
     "inferlet": 'tartlet_result run(tartlet_string input) {{ {calls} return tartlet_ok("%s", input.data); }}',
     "controller": """
