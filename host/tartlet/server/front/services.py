@@ -25,6 +25,7 @@ from tartlet.server.front.openai.published import PublishedPrograms
 from tartlet.server.front.policy import StoredPolicy
 from tartlet.server.front.published_programs import StoredPrograms
 from tartlet.server.front.runs import RunRegistry
+from tartlet.server.front.served import ServedRuns
 from tartlet.server.front.storage import Storage
 from tartlet.server.sandboxes import Sandboxes
 from tartlet.server.settings import Settings
@@ -43,6 +44,7 @@ class Services:
     authenticate: Authenticate
     published: PublishedPrograms
     loop_lag: LoopLag = field(default_factory=LoopLag)
+    served: ServedRuns = field(default_factory=ServedRuns)
 
 
 def make_services(settings: Settings, storage: Storage, blobs: Blobs, sandboxes: Sandboxes) -> Services:

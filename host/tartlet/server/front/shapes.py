@@ -125,6 +125,30 @@ class UsageList(BaseModel):
     data: list[UsageDay]
 
 
+class ServedRequest(BaseModel):
+    """A request that an inferlet answers."""
+
+    run: str
+    method: str
+    path: str = Field(description="Below the inferlet's address, without the query.")
+    created: float = Field(description="Seconds since 1970.")
+
+
+class ServedInferlet(BaseModel):
+    """An inferlet that answers HTTP."""
+
+    name: str = Field(description="As it was asked for.")
+    object: Literal["served_inferlet"] = "served_inferlet"
+    requests: list[ServedRequest]
+
+
+class ServedList(BaseModel):
+    """Inferlets that answer requests now."""
+
+    object: Literal["list"] = "list"
+    data: list[ServedInferlet]
+
+
 class RunShape(BaseModel):
     """A run."""
 

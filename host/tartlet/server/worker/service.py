@@ -106,12 +106,12 @@ class WorkerService:
             raise EngineStoppedError("the connection to it is lost")
 
     async def _beat(self) -> None:
-        told: dict[int, tuple[float, ...]] = {}
+        told: dict[int, tuple[float, ...]] = {}  # the pages that a run holds cost something while it waits, too
         while True:
             await asyncio.sleep(BEAT_S)
             usages = {number: run.usage for number, run in self._runs.items()}
             figures: dict[int, tuple[float, ...]] = {
-                number: (usage.cpu_ms, usage.generated_tokens, usage.host_calls, usage.output_bytes)
+                number: (usage.cpu_ms, usage.generated_tokens, usage.page_seconds, usage.host_calls, usage.output_bytes)
                 for number, usage in usages.items()
             }
             changed = [number for number in usages if figures[number] != told.get(number)]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
+from tartlet.errors import RunCancelledError
 from tartlet.server.front.auth import CallerParam, needs
 from tartlet.server.front.errors import ApiError, error_fields, json_response
 from tartlet.server.front.following import unless_gone, wait_for
 from tartlet.server.front.live_run import LiveRun
+from tartlet.server.front.served import Served
 from tartlet.server.front.services import ServicesParam
+from tartlet.server.front.shapes import ServedInferlet, ServedList
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 SAFETY = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
@@ -66,13 +69,39 @@ async def serve(name: Name, path: str, request: Request, caller: CallerParam, se
     program = await services.catalogue.runnable(caller.tenant, name)
     given = {"request": {**_described(request, path), "body": await _body(request)}}
     run = await unless_gone(request, services.runs.start(caller.tenant, program, json.dumps(given), label=name))
-    await wait_for(run, request)
+    with services.served.noted(run, request.method, f"/{path}"):
+        await wait_for(run, request)
     return _answer(run)
 
 
 async def serve_root(name: Name, request: Request, caller: CallerParam, services: ServicesParam) -> Response:
     """The same, for the path `/`."""
     return await serve(name, "", request, caller, services)
+
+
+@router.get("", response_model=ServedList, summary="List what is being answered")
+@needs("runs:read")
+async def list_served(caller: CallerParam, services: ServicesParam) -> Response:
+    """The requests that the tenant's inferlets answer now, by inferlet, as it was asked for."""
+    by_name: dict[str, list[Served]] = {}
+    for served in services.served.of(caller.tenant):
+        by_name.setdefault(served.run.program, []).append(served)
+    data = [_served_fields(name, served) for name, served in by_name.items()]
+    return json_response({"object": "list", "data": data})
+
+
+@router.delete("", response_model=ServedInferlet, summary="Stop answering")
+@needs("runs:start")
+async def stop_serving(
+    caller: CallerParam,
+    services: ServicesParam,
+    name: Annotated[str, Query(max_length=200, description="An inferlet, as it was asked for.")],
+) -> Response:
+    """Cancel the runs in which an inferlet answers requests now; their clients get 502. New requests are answered."""
+    served = services.served.of(caller.tenant, name)
+    for each in served:
+        each.run.cancel(RunCancelledError("the inferlet was stopped"))
+    return json_response(_served_fields(name, served))
 
 
 for _method in METHODS:  # one each, so that each has a name of its own in the description
@@ -97,6 +126,14 @@ def _described(request: Request, path: str) -> dict[str, Any]:
     for key, value in request.query_params.multi_items():
         query.setdefault(key, []).append(value)
     return {"method": request.method, "path": f"/{path}", "query": query, "headers": headers}
+
+
+def _served_fields(name: str, served: Sequence[Served]) -> dict[str, Any]:
+    requests = [
+        {"run": each.run.run_id, "method": each.method, "path": each.path, "created": each.run.created_ms / 1000}
+        for each in served
+    ]
+    return {"name": name, "object": "served_inferlet", "requests": requests}
 
 
 async def _body(request: Request) -> str:

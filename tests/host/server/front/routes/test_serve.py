@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import httpx2
@@ -81,3 +82,40 @@ async def test_a_program_that_gives_no_answer(client: httpx2.AsyncClient, web: s
 async def test_a_body_that_is_no_text(client: httpx2.AsyncClient, web: str) -> None:
     """It is refused."""
     assert (await client.post(f"{web}/echo", content=b"\xff")).status_code == 415
+
+
+WAITING = """
+import asyncio
+from tartlet_sdk import inferlet
+
+@inferlet
+async def main(request: dict) -> str:
+    await asyncio.sleep(3600)
+    return "late"
+"""
+
+
+async def test_what_is_being_answered_can_be_listed_and_stopped(
+    client: httpx2.AsyncClient, client_of: Any, upload: Any
+) -> None:
+    """By its tenant, and by nobody else; who waits for the answer hears that it was stopped."""
+    await upload(WAITING, "slow")
+    asking = asyncio.create_task(client.post("/v1/serve/slow/a/page?secret=1", content="x"))
+    while not (data := (await client.get("/v1/serve")).json()["data"]):
+        await asyncio.sleep(0.01)
+    others = client_of("key-of-globex")
+    nothing = [(await others.get("/v1/serve")).json()["data"]]
+    nothing.append((await others.request("DELETE", "/v1/serve?name=slow")).json()["requests"])
+    assert not asking.done()
+    stopped = (await client.request("DELETE", "/v1/serve?name=slow")).json()
+    answer = await asking
+
+    assert nothing == [[], []]
+    (listed,) = data
+    (request,) = listed["requests"]
+    assert (listed["name"], request["method"], request["path"]) == ("slow", "POST", "/a/page")
+    assert stopped["requests"] == [request]
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "cancelled")
+    assert answer.headers["x-run-id"] == request["run"]
+    assert (await client.get("/v1/serve")).json()["data"] == []
+    assert (await client.request("DELETE", "/v1/serve")).status_code == 400
