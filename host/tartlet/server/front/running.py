@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -60,11 +60,14 @@ async def run_server(settings: Settings, open_sandboxes: OpenSandboxes, progress
             num_lost = await storage.runs.end_all_lost()
             if num_lost:
                 logger.warning("runs that had no end", extra={"runs": num_lost})
-            first_key = await storage.keys.create_first()
-            token = None if first_key is None else first_key.token
+
+            async def tell(url: str) -> None:
+                first_key = await storage.keys.create_first()  # not before: it can be shown only once
+                announce(url, None if first_key is None else first_key.token)
+
             try:
                 async with _background(services):
-                    await _serve(services, signals, lambda url: announce(url, token))
+                    await _serve(services, signals, tell)
             finally:
                 await services.runs.close()
 
@@ -110,7 +113,7 @@ async def _tell_when_ready(services: Services) -> None:
 class _Server(uvicorn.Server):
     """A uvicorn server that leaves signals to us, and tells when it listens."""
 
-    def __init__(self, config: uvicorn.Config, on_listening: Callable[[int], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_listening: Callable[[int], Awaitable[None]]) -> None:
         super().__init__(config)
         self._on_listening = on_listening
 
@@ -119,7 +122,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)  # type: ignore[arg-type]
         if self.started:
             port = next(socket.getsockname()[1] for server in self.servers for socket in server.sockets)
-            self._on_listening(port)
+            await self._on_listening(port)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -151,7 +154,7 @@ class _Signals:
         await self._came.get()
 
 
-async def _serve(services: Services, signals: _Signals, announce: Callable[[str], None]) -> None:
+async def _serve(services: Services, signals: _Signals, announce: Callable[[str], Awaitable[None]]) -> None:
     settings = services.settings
     shown_host = f"[{settings.host}]" if ":" in settings.host else settings.host
     config = uvicorn.Config(

@@ -190,12 +190,16 @@ async def test_a_session(client: httpx2.AsyncClient) -> None:
 
 
 async def test_a_port_that_is_taken() -> None:
-    """The error says so, and what to do."""
+    """The error says so, and what to do. The first key is left for a start at which it can be shown."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         running = Running(port=other.getsockname()[1])
         with pytest.raises(ConfigError, match=r"cannot listen on .*: Address already in use"):
             await running.start()
     running.engine.close()
+    again = Running()
+    _, first_key = await again.start()
+    await again.stop()
+    assert first_key is not None
 
 
 async def test_a_second_server_on_a_database_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
