@@ -25,8 +25,8 @@ class _File:
 class CodeStore:
     """Files in a folder of the front's own, of which children write those of one tenant each.
 
-    A file's name begins with the program's digest; what follows is the same for all of a kind, and known from the first
-    that a child makes: it stands for the versions of all that the code depends on.
+    A file's name begins with the program's digest; what follows is the same for all components, and all source of a
+    language, and known from the first that a child makes: it stands for the versions of all that the code depends on.
 
     Args:
         folder: Made when it is needed.
@@ -36,7 +36,7 @@ class CodeStore:
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
-        self._endings: dict[ProgramKind, str] = {}
+        self._endings: dict[ProgramKind, set[str]] = {}
 
     def folder(self, tenant: str) -> Path:
         """Where a tenant's files lie, made if it is not there."""
@@ -46,18 +46,16 @@ class CodeStore:
 
     def find(self, program: ProgramRef) -> Path | None:
         """What was made of a program, which is used now; None: nothing, or none has been made of its kind so far."""
-        ending = self._endings.get(program.kind)
-        if ending is None:
-            return None
-        path = self._folder / program.tenant / f"{program.digest}{ending}"
-        if not path.is_file():
-            return None
-        mark_used(path)
-        return path
+        for ending in self._endings.get(program.kind, ()):
+            path = self._folder / program.tenant / f"{program.digest}{ending}"
+            if path.is_file():
+                mark_used(path)
+                return path
+        return None
 
     def note(self, program: ProgramRef, path: Path) -> None:
         """Take in what a child has made."""
-        self._endings[program.kind] = path.name.removeprefix(program.digest)
+        self._endings.setdefault(program.kind, set()).add(path.name.removeprefix(program.digest))
 
     def drop(self, tenant: str, digest: str) -> None:
         """Remove what was made of a program that the tenant has no more."""

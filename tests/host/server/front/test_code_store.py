@@ -38,6 +38,17 @@ def test_what_was_made_is_found(code: CodeStore) -> None:
     assert code.find(program("globex", "ab")) is None
 
 
+def test_each_language_s_files_are_called_otherwise(code: CodeStore) -> None:
+    """What was made of one is found after another has been made, too."""
+    first = make(code, "acme", "ab", used=1)
+    second = first.with_name("cd-v2.json")
+    second.write_bytes(b"x")
+    for path in (first, second):
+        code.note(program("acme", path.name[:2]), path)
+
+    assert [code.find(program("acme", digest)) for digest in ("ab", "cd", "ef")] == [first, second, None]
+
+
 def test_others_are_not_driven_out(code: CodeStore) -> None:
     """One who has a lot made loses what it used longest ago; who has less keeps even what is older."""
     old = make(code, "globex", "ab", used=1, size=300)
