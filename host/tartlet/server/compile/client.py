@@ -20,6 +20,7 @@ import msgspec
 
 from tartlet.component_limits import ComponentLimits
 from tartlet.errors import InvalidComponentError, TartletError
+from tartlet.server.child_environment import worker_environment
 from tartlet.server.compile.messages import (
     CompileAnswer,
     Compiled,
@@ -33,8 +34,6 @@ from tartlet.server.failures import to_error
 from tartlet.server.requests import ProgramKind
 
 _MODULE = "tartlet.server.compile"
-_ENVIRONMENT = ("HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TARTLET_HOME", "XDG_CACHE_HOME")
-"""What the child is given of the front's environment, which may have secrets."""
 
 _MAX_ANSWER_BYTES, _KEPT_ERROR_BYTES = 1 << 20, 4096
 _OUT_OF_MEMORY = (b"memory allocation of", b"Cannot allocate memory", b"failed to spawn thread")
@@ -126,13 +125,12 @@ class CompileClient:
             return await self._run_in(scratch, job)
 
     async def _run_in(self, scratch: str, job: bytes) -> CompileAnswer:
-        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", _MODULE),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            env=environment | {"MALLOC_ARENA_MAX": "2", "TMPDIR": scratch},
+            env=worker_environment(os.environ) | {"MALLOC_ARENA_MAX": "2", "TMPDIR": scratch},
             start_new_session=True,  # or Ctrl-C would end it before the front can
         )
         try:

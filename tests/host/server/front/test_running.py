@@ -22,18 +22,9 @@ from tartlet.server.front.storage import open_storage
 from tartlet.server.sandboxes import Sandboxes
 from tartlet.server.settings import Settings
 from tartlet.testing import FakeEngine
+from tests.host.server.front.conftest import ENDLESS
 
 pytestmark = pytest.mark.runner
-
-ENDLESS = """
-import asyncio
-from tartlet_sdk import inferlet
-
-@inferlet
-async def main() -> None:
-    print("started")
-    await asyncio.sleep(3600)
-"""
 
 
 class Running:

@@ -14,28 +14,9 @@ from tartlet.server.front.runs import EarlierRun, RunRegistry, Terms
 from tartlet.server.front.storage import Claim
 from tartlet.server.requests import ProgramRef
 from tartlet.server.sandboxes import Sandboxes
+from tests.host.server.front.conftest import ECHO, ENDLESS
 
 pytestmark = pytest.mark.runner
-
-ECHO = """
-from tartlet_sdk import inferlet
-
-@inferlet
-def main(value=None):
-    print("hello")
-    if value == "fail":
-        raise ValueError("as asked")
-    return value
-"""
-ENDLESS = """
-import asyncio
-from tartlet_sdk import inferlet
-
-@inferlet
-async def main():
-    print("started")
-    await asyncio.sleep(3600)
-"""
 
 
 class Books:

@@ -12,13 +12,13 @@ import msgspec
 
 from tartlet.errors import EngineStoppedError
 from tartlet.progress import Progress, silent
+from tartlet.server.child_environment import engine_environment
 from tartlet.server.engine.grants import new_key
 from tartlet.server.engine.messages import RunTotals
 from tartlet.server.engine.probe import EngineProbe
 from tartlet.server.engine.settings import CANNOT_START, EngineSettings
 from tartlet.server.front.processes.child import Child
 from tartlet.server.front.processes.engine_watch import EngineWatch
-from tartlet.server.front.processes.environment import engine_environment
 from tartlet_engine.api import EngineStats, ModelInfo
 
 _CONNECT_S = 0.1

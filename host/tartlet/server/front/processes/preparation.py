@@ -11,8 +11,8 @@ from tartlet.errors import BuildError
 from tartlet.languages.language import SourceMode
 from tartlet.languages.registry import taken_modes
 from tartlet.progress import Progress, silent
+from tartlet.server.child_environment import worker_environment
 from tartlet.server.front.processes.child import Child
-from tartlet.server.front.processes.environment import worker_environment
 
 _PATIENCE_S = 1.0
 

@@ -8,10 +8,10 @@ import socket
 from pathlib import Path
 
 from tartlet.errors import RunCancelledError, WorkerLostError
+from tartlet.server.child_environment import worker_environment
 from tartlet.server.engine.messages import RunTotals
 from tartlet.server.front.processes.child import Child
 from tartlet.server.front.processes.engine_child import EngineChild
-from tartlet.server.front.processes.environment import worker_environment
 from tartlet.server.front.processes.preparation import Preparation
 from tartlet.server.front.processes.worker_link import WorkerLink
 from tartlet.server.worker.connection import Connection

@@ -8,28 +8,10 @@ import httpx2
 import pytest
 
 from tartlet.server.front.services import Services
+from tests.host.server.front.conftest import ECHO, ENDLESS
 
 pytestmark = pytest.mark.runner
 
-ECHO = """
-from tartlet_sdk import inferlet
-
-@inferlet
-def main(value: object = None) -> object:
-    print("hello")
-    if value == "fail":
-        raise ValueError("as asked")
-    return value
-"""
-ENDLESS = """
-import asyncio
-from tartlet_sdk import inferlet
-
-@inferlet
-async def main() -> None:
-    print("started")
-    await asyncio.sleep(3600)
-"""
 CHATTY = """
 from tartlet_sdk import inferlet
 

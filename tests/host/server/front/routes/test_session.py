@@ -7,18 +7,9 @@ import httpx2
 import pytest
 
 from tartlet.server.front.services import Services
+from tests.host.server.front.conftest import ENDLESS
 
 pytestmark = pytest.mark.runner
-
-ENDLESS = """
-import asyncio
-from tartlet_sdk import inferlet
-
-@inferlet
-async def main() -> None:
-    print("started")
-    await asyncio.sleep(3600)
-"""
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tartlet.server.front.processes.environment import engine_environment, worker_environment
+from tartlet.server.child_environment import engine_environment, worker_environment
 
 FRONT = {
     "PATH": "/bin",

@@ -48,7 +48,7 @@ _OF_ENGINE = (
 
 
 def worker_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a worker gets of an environment."""
+    """What a worker or a compile child gets of an environment."""
     return _chosen(environment, _OF_ALL)
 
 
