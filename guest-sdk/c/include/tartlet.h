@@ -211,7 +211,7 @@ double tartlet_random_fraction(void);
 tartlet_string tartlet_to_json(tartlet_string text);
 
 /** A value out of an object, such as the input, as JSON; none (`data` is NULL) if it is not there. Nothing is copied.
- * Give it a value that is an object for what is inside that. */
+ * Give it a value that is an object for what is inside that. Names are compared as they are written. */
 tartlet_string tartlet_json_field(tartlet_string object, const char *name);
 
 /** The number of an object's field, or another if it has none. */
