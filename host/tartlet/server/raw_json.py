@@ -36,8 +36,11 @@ def checked_json(text: str) -> str:
     return bytes(raw).decode().replace("\n", " ").replace("\r", " ")  # which are outside strings
 
 
-def to_json(value: Any) -> str:
-    """A value as JSON, with its `RawJson` parts as they are; the rest is ASCII, so any text can be written."""
+def to_json(value: Any, *, allow_nan: bool = True) -> str:
+    """A value as JSON, with its `RawJson` parts as they are; the rest is ASCII, so any text can be written.
+
+    Without `allow_nan`, it raises ValueError for numbers that JSON does not have.
+    """
     parts: list[str] = []
 
     def mark(part: Any) -> str:
@@ -46,7 +49,7 @@ def to_json(value: Any) -> str:
         parts.append(part.text)
         return _MARK
 
-    pieces = json.dumps(value, default=mark).split(f'"{_MARK}"')
+    pieces = json.dumps(value, default=mark, allow_nan=allow_nan).split(f'"{_MARK}"')
     if not parts:
         return pieces[0]
     spliced = [piece for pair in zip(pieces, parts, strict=False) for piece in pair]

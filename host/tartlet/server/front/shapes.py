@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,7 +11,7 @@ from tartlet.server.front.errors import ApiError, error_fields
 from tartlet.server.front.live_run import NO_USAGE, LiveRun
 from tartlet.server.front.run_events import outcome_fields, usage_fields
 from tartlet.server.front.storage import InferletRecord, RunRecord
-from tartlet.server.raw_json import RawJson
+from tartlet.server.raw_json import RawJson, to_json
 from tartlet.server.requests import Control
 
 MOST_NAMED = 16
@@ -216,9 +215,9 @@ class Deleted(BaseModel):
 
 
 def json_text(value: Any, param: str) -> str:
-    """A value as JSON. Raises ApiError for numbers that JSON does not have."""
+    """A value as JSON, as it is if it is `RawJson`. Raises ApiError for numbers that JSON does not have."""
     try:
-        return json.dumps(value, allow_nan=False)
+        return to_json(value, allow_nan=False)
     except (ValueError, RecursionError):
         raise ApiError(400, "invalid_request", f"{param} cannot be written as JSON", param=param) from None
 

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from tartlet.server.front.auth import CallerParam, needs
 from tartlet.server.front.errors import ApiError, json_response
 from tartlet.server.front.following import stream_of, unless_gone, wait_for
+from tartlet.server.front.large_input import LargeInputRoute
 from tartlet.server.front.routes.inferlets import Ref, page
 from tartlet.server.front.runs import EarlierRun
 from tartlet.server.front.services import Services, ServicesParam
@@ -22,7 +23,7 @@ CANCEL_WAIT_S = 2.0
 """How long the answer to a cancel waits for the run's end."""
 STREAM = {"text/event-stream": {"schema": {"type": "string"}}}
 
-router = APIRouter(prefix="/v1", tags=["runs"])
+router = APIRouter(prefix="/v1", tags=["runs"], route_class=LargeInputRoute)
 
 RunId = Annotated[str, Path(max_length=100)]
 IdempotencyKey = Annotated[str | None, Header(max_length=255, description="Sent again, it starts no second run.")]
