@@ -22,11 +22,27 @@ class Port:
 
 LANGUAGES = {
     "python": Port(FOLDER / "python", FOLDER / "python" / "controller.py"),
+    "javascript": Port(FOLDER / "ts", FOLDER / "ts" / "controller.ts"),
     "c": Port(FOLDER / "c" / "cases", FOLDER / "c" / "controller"),
 }
 """By the names of `tartlet.languages`."""
 
-NOT_THERE: dict[str, dict[str, str]] = {"python": {}, "c": {}}
+_WIDE = "a 64-bit number beyond 2^53, and componentize-qjs makes JavaScript's numbers of them"
+_LOGITS = "raw logits come two in a 64-bit number, of which componentize-qjs keeps 53 bits"
+NOT_THERE: dict[str, dict[str, str]] = {
+    "python": {},
+    "javascript": {
+        "constraints.mask.words": _WIDE,
+        "forward.forward": _LOGITS,
+        "forward.limits": _LOGITS,
+        "model.forward": _LOGITS,
+        "model.samplers": _WIDE,
+        "runs.info": _WIDE,
+        "runs.limits": _WIDE,
+        "store.compare-and-swap-variable": _WIDE,
+    },
+    "c": {},
+}
 """Cases that the program of a language does not have, and why."""
 
 

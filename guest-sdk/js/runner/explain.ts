@@ -6,6 +6,7 @@ import { authorsFrames } from "./stack";
 
 const MOST_CHARACTERS = 16_000; // of an error: somebody has to read it
 const MOST_CAUSES = 5;
+const OUT_OF_MEMORY = "out of memory";
 
 /** The error as text; never throws. */
 export function explain(error: unknown, mapText: string): string {
@@ -17,6 +18,9 @@ export function explain(error: unknown, mapText: string): string {
 }
 
 function described(error: unknown, mapText: string, depth: number): string {
+  if (error === null) {
+    return "the program threw null; the engine does so when it has no memory left for an error";
+  }
   if (!(error instanceof Error)) {
     return `the program threw ${inspectAll([error])}, which is no Error`;
   }
@@ -26,6 +30,9 @@ function described(error: unknown, mapText: string, depth: number): string {
     const place = `${file}:${line}:${column}`;
     return name && name !== "<anonymous>" ? `    at ${name} (${place})` : `    at ${place}`;
   });
+  if (error.name === "InternalError" && error.message === OUT_OF_MEMORY) {
+    return [...lines, `MemoryError: ${OUT_OF_MEMORY}`].join("\n"); // as the host knows it from Python
+  }
   const text = [String(error), ...lines];
   if (error instanceof AggregateError) {
     text.push(...error.errors.map((each) => `- ${described(each, mapText, depth + 1)}`));

@@ -57,18 +57,29 @@ export function tokens(values: Iterable<number>, name: string, call: string): nu
       throw invalid(call, `${name} must be token ids from 0 to ${U32}, not ${shown(each)}`);
     }
   }
-  return list;
+  return list.map(asU32);
 }
 
-/** `value`, if it is a whole number from `low` to `high`. */
+/** `value`, if it is a whole number from `low` to `high`. One of 32 bits is as the bindings take it, see `asU32`. */
 export function whole(value: unknown, name: string, call: string, low = 0, high = U32): number {
   if (typeof value !== "number") {
     throw invalid(call, `${name} must be a number, not ${kindOf(value)}`);
   }
-  if (!isWhole(value, low, high)) {
-    throw invalid(call, `${name} must be a whole number from ${low} to ${high}, not ${value}`);
+  if (!Number.isInteger(value)) {
+    throw invalid(call, `${name} must be a whole number, not ${value}`);
   }
-  return value;
+  if (!isWhole(value, low, high)) {
+    throw invalid(call, `${name} must be from ${low} to ${high}, not ${value}`);
+  }
+  return high === U32 ? asU32(value) : value;
+}
+
+/**
+ * A whole number of 32 bits, as the bindings take it: those above 2^31 as the negative number of the same bits. Otherwise they
+ * would make 2^31 - 1 of it.
+ */
+export function asU32(value: number): number {
+  return value | 0;
 }
 
 /** `value`, if it is finite and from `low` to `high`. */

@@ -141,7 +141,7 @@ export async function compute(
 function requestOf(ask: Ask, name: string): Request {
   const given = checks.options(ask, ASK, name);
   return {
-    row: checks.whole(given.row ?? LAST, "row", name, LAST, checks.U32 - 1) + 1,
+    row: checks.asU32(checks.whole(given.row ?? LAST, "row", name, LAST, checks.U32 - 1) + 1),
     sampling: given.sample === undefined ? null : samplerOf(given.sample, name).record,
     sampleIndex: checks.whole(given.sampleIndex ?? 0, "sampleIndex", name),
     top: checks.whole(given.top ?? 0, "top", name),
@@ -165,5 +165,5 @@ function rowsOf(indexes: Iterable<number>, what: string, name: string, low: numb
   if (typeof (indexes as Iterable<number> | null)?.[Symbol.iterator] !== "function") {
     throw invalid(name, `${what.replace(/^an? /, "")}s must be several, not ${checks.kindOf(indexes)}`);
   }
-  return Array.from(indexes, (each) => checks.whole(each, what, name, low, checks.U32 - 1) + 1);
+  return Array.from(indexes, (each) => checks.asU32(checks.whole(each, what, name, low, checks.U32 - 1) + 1));
 }

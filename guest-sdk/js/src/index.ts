@@ -36,3 +36,5 @@ export type { Outcome, Steps } from "./steps";
 export { endsWithAny, ignoreEos, maxTokens, StopCondition, stopStrings, stopTokens } from "./stop";
 export * as variables from "./variables";
 export type { Swap, Variable } from "./variables";
+/** The contract's own functions, for what the SDK does by itself; their errors are objects with a `payload`. */
+export * as wit from "./wit";

@@ -21,9 +21,9 @@ export class StopCondition {
     }
     const a = this.record;
     const b = other.record;
-    const lengths = [a.maxTokens, b.maxTokens].filter((each) => each !== null);
+    const lengths = [a.maxTokens, b.maxTokens].filter((each) => each !== null).map((each) => each >>> 0);
     return new StopCondition({
-      maxTokens: lengths.length === 0 ? null : Math.min(...lengths),
+      maxTokens: lengths.length === 0 ? null : checks.asU32(Math.min(...lengths)),
       tokens: Array.from(new Set([...a.tokens, ...b.tokens])),
       strings: Array.from(new Set([...a.strings, ...b.strings])),
       ignoreEos: a.ignoreEos || b.ignoreEos,

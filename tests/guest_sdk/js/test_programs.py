@@ -137,7 +137,7 @@ def test_an_error_of_the_sdk_names_call_argument_and_place(js: Any) -> None:
     )
 
     assert error.startswith(
-        "TartletError [invalid-argument]: Context.generate: maxTokens must be a whole number from 1 to 4294967295, not"
+        "TartletError [invalid-argument]: Context.generate: maxTokens must be from 1 to 4294967295, not"
     )
     assert "main.ts:3:" in error
 

@@ -117,7 +117,7 @@ def test_a_call_does_what_it_says(js: Any, body: str, expected: Any) -> None:
         (
             "Sampler.greedy({ seed: 2 ** 60 })",
             "invalid-argument",
-            "seed must be a whole number from 0 to 9007199254740991",
+            "seed must be from 0 to 9007199254740991",
         ),
         ("getModel('other')", "not-found", "there is no model 'other'"),
         ("await context.generate({ regex: '(' })", "invalid-argument", ""),
