@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from tartlet.errors import ConfigError
+from tartlet.languages.guest_sdk import sdk_folder
 
 
 class Kind(StrEnum):
@@ -39,13 +40,15 @@ TEMPLATES = {
     (Lang.RUST, Kind.INFERLET): "rust",
     (Lang.C, Kind.INFERLET): "c",
 }
-"""Folders of `templates/`. In their manifests and READMEs, `{name}` and `{folder}` are the program's."""
+"""Folders of `templates/`. In what is not code, `{name}` and `{folder}` are the program's, `{sdk}` the SDK's folder."""
+SDKS = {Lang.PYTHON: "python", Lang.TS: "js", Lang.RUST: "rust", Lang.C: "c"}
+"""Folders of the SDKs. What builds a program knows them; editors are told of them."""
 COMMANDS = {
     Kind.INFERLET: "tartlet run {folder}",
     Kind.CONTROLLER: 'tartlet run --controller {folder} --prompt "Count: 1, 2, 3," --max-tokens 20',
 }
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
-FILLED_IN = (".md", ".toml", ".json")
+FILLED_IN = (".md", ".toml", ".json", ".txt")
 
 
 def new(
@@ -65,7 +68,8 @@ def new(
     if (lang, template) not in TEMPLATES:
         known = ", ".join(known for known, kind in TEMPLATES if kind == template)
         raise ConfigError(f"there is no template of a {template} in {lang}", hint=f"There is one in {known}.")
-    written = sorted(_write(TEMPLATES[lang, template], folder, name))
+    values = {"name": name, "folder": str(folder), "sdk": sdk_folder(SDKS[lang]).as_posix()}
+    written = sorted(_write(TEMPLATES[lang, template], folder, values))
     command = COMMANDS[template].format(folder=folder)
     if as_json:
         typer.echo(json.dumps({"name": name, "language": lang, "files": written, "run": command}))
@@ -73,13 +77,14 @@ def new(
         typer.echo(f"made {', '.join(written)}\nrun it: {command}")
 
 
-def _write(template: str, folder: Path, name: str) -> Iterator[str]:
+def _write(template: str, folder: Path, values: Mapping[str, str]) -> Iterator[str]:
     """Write the files of a template, and give their paths."""
     for inside, content in _files(files("tartlet").joinpath("templates", template)):
         text = content.read_text(encoding="utf-8")
         path = folder / inside
         if path.suffix in FILLED_IN:
-            text = text.replace("{name}", name).replace("{folder}", str(folder))
+            for name, value in values.items():
+                text = text.replace(f"{{{name}}}", value)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         yield str(path)

@@ -23,7 +23,8 @@ def built_component(source: Path, language: Language, progress: Progress) -> Pat
     """
     place = source.resolve()
     digest = hashlib.sha256(bytes(place)).hexdigest()
-    output = paths.built_folder() / f"{place.stem}-{digest[:16]}.wasm"
+    output = paths.built_folder() / digest[:16] / f"{place.stem}.wasm"
+    output.parent.mkdir(exist_ok=True)
     language.build_component(source, output, progress)
-    shrink(output.parent, "*.wasm", MAX_BYTES)
+    shrink(paths.built_folder(), "*/*.wasm", MAX_BYTES)
     return output

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -58,6 +59,18 @@ def test_a_name_that_cannot_be_a_program_is_refused(tmp_path: Path, name: str) -
     assert result.exit_code == 2
     assert "no name for a program" in result.stderr
     assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize(
+    ("lang", "file"), [("ts", "tsconfig.json"), ("rust", ".cargo/config.toml"), ("c", "compile_flags.txt")]
+)
+def test_editors_are_told_where_the_sdk_is(tmp_path: Path, lang: str, file: str) -> None:
+    """In a file of the form that those of the language read."""
+    result = CliRunner().invoke(app, ["new", str(tmp_path / "x"), "--lang", lang])
+    places = re.findall(r"/[^\s\"*]+", (tmp_path / "x" / file).read_text())
+
+    assert result.exit_code == 0, result.output
+    assert any(Path(place).exists() and "guest-sdk" in place for place in places)
 
 
 def files_below(folder: Path) -> list[Path]:
