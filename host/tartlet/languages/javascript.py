@@ -151,7 +151,6 @@ def _build(world: str, app: str, program: Bundle | None, output: Path, task: str
     modules = packages(progress)
     with folder_for(output) as folder:
         aliases = {name: runner / "no_interface.ts" for name in _interfaces_not_in(world)}
-        aliases["tartlet-warm-up"] = _module_of(bundle_program(runner / "warm_up.ts", progress), folder / "warm_up.js")
         if program is not None:
             aliases["tartlet-program"] = _module_of(program, folder / "program.js")
         bundled, wrapped, built = folder / "app.js", folder / "wrapped.wasm", folder / "component.wasm"
