@@ -16,7 +16,7 @@ from tartlet.errors import ConfigError, InvalidComponentError, ProgramError
 from tartlet.languages.built import built_component
 from tartlet.languages.language import ProgramSource, SourceMode
 from tartlet.languages.python import PYTHON
-from tartlet.languages.registry import is_source, language_of, source_mode
+from tartlet.languages.registry import is_source, language_of, source_mode, what_is_a_program
 from tartlet.progress import Progress
 from tartlet.runtime.code_cache import CodeCache
 from tartlet.runtime.compiled_program import CompiledProgram, code_missing
@@ -193,5 +193,9 @@ def _read_component(path: Path) -> bytes:
     except OSError as error:
         raise ProgramError(f"{path} cannot be read: {error.strerror}", code="not_readable") from error
     if not component.startswith(b"\0asm"):
-        raise InvalidComponentError(f"{path} is neither source nor a WebAssembly component", code="not_a_component")
+        raise InvalidComponentError(
+            f"{path} is neither source nor a WebAssembly component",
+            hint=f"Give a component, {what_is_a_program()}.",
+            code="not_a_component",
+        )
     return component
