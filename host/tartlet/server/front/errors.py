@@ -36,7 +36,7 @@ RETRY_SECONDS = 2
 """After which it may help to ask again, when workers or the engine are being started."""
 MAX_MESSAGE_LEN = 4000  # characters; a program's traceback can be long
 
-_BY_CODE = {"not_found": 404, "already_exists": 409, "component_too_large": 413, "unsupported_language": 501}
+_BY_CODE = {"not_found": 404, "already_exists": 409, "component_too_large": 413, "unsupported_language": 415}
 _BY_KIND: tuple[tuple[type[TartletError], int], ...] = (  # the first that fits
     (UnavailableError, 503),
     (NotFoundError, 404),

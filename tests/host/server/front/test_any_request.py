@@ -5,65 +5,63 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 
 pytestmark = [pytest.mark.runner, pytest.mark.slow]
 
-SERVER = """
-import asyncio
-from contextlib import asynccontextmanager
-from tartlet.progress import silent
-from tartlet.server import logs
-from tartlet.server.front.in_process import open_in_process
-from tartlet.server.front.running import run_server
-from tartlet.server.settings import Settings
-from tartlet.testing import FakeEngine
-
-@asynccontextmanager
-async def open_fake(settings, progress):
-    engine = FakeEngine()
-    async with open_in_process(engine=engine, spares=0) as opened:
-        yield opened
-    engine.check_integrity()
-    engine.close()
-
-logs.set_up("text", "error")
-asyncio.run(run_server(Settings(port=0, drain_s=0), open_fake, silent, lambda url, key: print(url, key, flush=True)))
-"""
+SERVER = Path(__file__).parents[1] / "chaos" / "front_main.py"
+MOST_GROWTH = 100 << 20
+"""Bytes by which the front may grow meanwhile."""
 ECHO = "from tartlet_sdk import inferlet\n@inferlet\ndef main(request: object = None) -> object: return request\n"
 FEW = settings(max_examples=12, derandomize=True, deadline=None, suppress_health_check=[*HealthCheck])
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, own_home: Path) -> Iterator[tuple[str, str]]:
-    """A server without a model: its URL and a key. It must still be well at the end."""
+    """A server in processes, without a model: its URL and a key. At the end it must be well, and all of it the same."""
     home = tmp_path_factory.mktemp("server")
     for name in ("runners", "components"):
         (home / name).symlink_to((own_home / name).resolve())
-    environment = {**os.environ, "TARTLET_HOME": str(home)}
+    environment = {**os.environ, "TARTLET_HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)}
     errors = home / "stderr"
     with (
         errors.open("w") as log,
         subprocess.Popen(
-            [sys.executable, "-c", SERVER], env=environment, stdout=subprocess.PIPE, stderr=log, text=True
+            [sys.executable, str(SERVER), "{}"], env=environment, stdout=subprocess.PIPE, stderr=log, text=True
         ) as process,
     ):
         try:
             assert process.stdout is not None
             url, key = process.stdout.readline().split()
+            wait_until_ready(url)
+            front = psutil.Process(process.pid)
+            children, memory = {child.pid for child in front.children()}, front.memory_info().rss
             yield url, key
-            assert httpx2.get(f"{url}/health/ready").status_code == 200
+            wait_until_ready(url)
+            assert {child.pid for child in front.children()} == children, errors.read_text()
+            assert front.memory_info().rss < memory + MOST_GROWTH
         finally:
             process.terminate()
             assert process.wait(60) == 0
-    assert "fault" not in errors.read_text()
+    assert '"trace"' not in errors.read_text()
+
+
+def wait_until_ready(url: str) -> None:
+    """Wait for the server's processes, a minute at most."""
+    for _ in range(1200):
+        if httpx2.get(f"{url}/health/ready").status_code == 200:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the server does not get ready")
 
 
 def test_any_request_is_answered(server: tuple[str, str]) -> None:
@@ -94,7 +92,8 @@ def test_any_request_is_answered(server: tuple[str, str]) -> None:
 
 def ask_for_what_is_there(case: Any, client: httpx2.Client) -> None:
     """Let a request name an inferlet and a run that there are; made-up names find none."""
-    client.post("/v1/inferlets?name=echo", content=ECHO, headers={"Content-Type": "text/x-python"})
+    if client.get("/v1/inferlets/echo").status_code == 404:
+        client.post("/v1/inferlets?name=echo", content=ECHO, headers={"Content-Type": "text/x-python"})
     runs = client.get("/v1/runs?limit=1").json()["data"]
     known = {"ref": "echo", "name": "echo", "run_id": runs[0]["id"] if runs else "none"}
     case.path_parameters.update({name: known[name] for name in case.path_parameters if name in known})

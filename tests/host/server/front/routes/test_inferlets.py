@@ -100,7 +100,7 @@ async def test_javascript_without_its_tools_is_refused(
     monkeypatch.setattr("tartlet.languages.javascript.installed_esbuild", lambda: None)
     response = await client.post("/v1/inferlets", content=TYPESCRIPT, headers={"Content-Type": "text/javascript"})
 
-    assert response.status_code == 501
+    assert response.status_code == 415
     assert response.json()["error"]["code"] == "unsupported_language"
     assert "tartlet build" in response.json()["error"]["hint"]
     assert files_of(services) == []
