@@ -111,8 +111,8 @@ class Suite:
         try:
             lines = list(run.result())
             lines += [f"log {each.level}: {_quoted(each.message)}" for each in told if isinstance(each, Log)]
-        except TartletError as error:  # what the log of such a run has is up to the language
-            lines = _failure_lines(error)
+        except TartletError as error:  # what such a run logs and prints is up to the language
+            return _failure_lines(error)
         if output := "".join(each.text for each in told if isinstance(each, Output)):
             lines.append(f"output: {_quoted(output)}")
         return lines

@@ -223,7 +223,7 @@ impl Context {
     pub async fn verify(&mut self, draft: &[u32], sampler: &Sampler, sample_index: u32) -> Result<Vec<u32>> {
         let call = "Context.verify";
         if draft.len() > MOST_VERIFIED {
-            let message = format!("the draft has {} tokens, at most {MOST_VERIFIED} are allowed", draft.len());
+            let message = format!("the number of tokens in draft must be from 0 to {MOST_VERIFIED}, not {}", draft.len());
             return Err(Error::of(ErrorCode::InvalidArgument, call, message));
         }
         let mut request = PassRequest::new();
