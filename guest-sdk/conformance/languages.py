@@ -23,6 +23,7 @@ class Port:
 LANGUAGES = {
     "python": Port(FOLDER / "python", FOLDER / "python" / "controller.py"),
     "javascript": Port(FOLDER / "ts", FOLDER / "ts" / "controller.ts"),
+    "rust": Port(FOLDER / "rust" / "program", FOLDER / "rust" / "controller"),
     "c": Port(FOLDER / "c" / "cases", FOLDER / "c" / "controller"),
 }
 """By the names of `tartlet.languages`."""
@@ -41,6 +42,7 @@ NOT_THERE: dict[str, dict[str, str]] = {
         "runs.limits": _WIDE,
         "store.compare-and-swap-variable": _WIDE,
     },
+    "rust": {},
     "c": {},
 }
 """Cases that the program of a language does not have, and why."""
