@@ -75,6 +75,8 @@ async fn start(t: &mut Transcript) {
 }
 
 async fn next(t: &mut Transcript) {
+    let raw = raw_filled("abcdef"); // the SDK's steps answer and wait, so that other tasks can go on
+    raw_started(&raw).unwrap().next(&plain()).unwrap();
     let model = get_auto_model();
     let mut context = filled("abcdef");
     {
