@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from tartlet.component_limits import ComponentLimits
-from tartlet.errors import InvalidComponentError, TartletError
+from tartlet.errors import InvalidComponentError, TartletError, UnavailableError
 from tartlet.server.child_environment import worker_environment
 from tartlet.server.compile.messages import (
     CompileAnswer,
@@ -125,14 +125,20 @@ class CompileClient:
             return await self._run_in(scratch, job)
 
     async def _run_in(self, scratch: str, job: bytes) -> CompileAnswer:
-        child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", _MODULE),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env=worker_environment(os.environ) | {"MALLOC_ARENA_MAX": "2", "TMPDIR": scratch},
-            start_new_session=True,  # or Ctrl-C would end it before the front can
-        )
+        try:
+            child = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", _MODULE),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env=worker_environment(os.environ) | {"MALLOC_ARENA_MAX": "2", "TMPDIR": scratch},
+                start_new_session=True,  # or Ctrl-C would end it before the front can
+            )
+        except OSError as error:  # no more processes, files or memory: what exactly, uvloop does not always tell
+            _log.warning("a compile child cannot be started: %s", error)
+            raise UnavailableError(
+                "no process can be started to compile it now", hint="Ask again in a while."
+            ) from error
         try:
             async with asyncio.timeout(self._limits.wall_s):
                 output, errors, _ = await asyncio.gather(

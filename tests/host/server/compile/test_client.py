@@ -268,6 +268,17 @@ async def test_a_file_that_is_gone(home: Path, tmp_path: Path) -> None:
         await CompileClient().compile(tmp_path / "missing", LIMITS, tenant="a", folder=home)
 
 
+async def test_no_process_for_a_child(home: Path, uploaded: Uploaded, monkeypatch: Any) -> None:
+    """The upload is refused for now; it is nobody's fault."""
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(-1, "socketpair")
+
+    monkeypatch.setattr("asyncio.create_subprocess_exec", refuse)
+    with pytest.raises(UnavailableError, match="no process"):
+        await CompileClient().compile(uploaded(hostile.inferlet()), LIMITS, tenant="a", folder=home)
+
+
 async def test_a_child_that_cannot_begin(home: Path, uploaded: Uploaded, monkeypatch: Any, caplog: Any) -> None:
     """It is a fault of the server's own, with the reason in its log."""
     monkeypatch.setattr("tartlet.server.compile.client._MODULE", "tartlet.server.compile.missing")
