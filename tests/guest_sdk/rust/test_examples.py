@@ -1,6 +1,6 @@
 """The examples in Rust: built from source where Rust is there, and two of them as components that are kept.
 
-Whoever changes the SDK or these two examples builds them anew: `tartlet build examples/rust/NAME -o
+Whoever changes the SDK or these two examples builds them anew: `tartlet build examples/languages/rust/NAME -o
 tests/guest_sdk/rust/fixtures/NAME.wasm`. A test says so if what is kept does something else than what is built.
 """
 
@@ -19,7 +19,7 @@ from tartlet.languages.rust_toolchain import INSTALL, find_toolchain
 from tartlet.testing import FakeEngine
 
 ROOT = Path(__file__).parents[3]
-EXAMPLES = ROOT / "examples" / "rust"
+EXAMPLES = ROOT / "examples" / "languages" / "rust"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/Cargo.toml"))
 FIXTURES = Path(__file__).parent / "fixtures"
 CONTROLLER = "no_digits"
