@@ -80,17 +80,18 @@ def build_component(source: Path, output: Path, progress: Progress = silent) -> 
     toolchain = require_toolchain()
     package = source if source.is_dir() else _single_file(source)
     library = _library(package)
-    with exclusive(rust_folder() / "target.lock", "Waiting for another build of Rust", progress):
+    target = _target_folder(toolchain)
+    with exclusive(target.with_suffix(".lock"), "Waiting for another build of Rust", progress):
         if isinstance(toolchain, Stock):
-            built = _build_stock(toolchain, package, library, progress)
+            built = _build_stock(toolchain, package, library, target, progress)
             with folder_for(output) as folder:
                 os.replace(shutil.copyfile(built, folder / "component.wasm"), output)
         else:
-            built = _build_debian(toolchain, package, library, progress)
+            built = _build_debian(toolchain, package, library, target, progress)
             wasm_tools.make_component(built, output.absolute(), None, f"Building {output.name}", progress)
 
 
-def _build_stock(toolchain: Stock, package: Path, library: str, progress: Progress) -> Path:
+def _build_stock(toolchain: Stock, package: Path, library: str, target: Path, progress: Progress) -> Path:
     """Build with Rust that has a standard library for WASI: what comes of it is a component."""
     command = [str(toolchain.cargo), "build", "--release", "--quiet", "--target", RUSTUP_TARGET, *_sdk_arguments()]
     ended = run_tool(
@@ -99,21 +100,22 @@ def _build_stock(toolchain: Stock, package: Path, library: str, progress: Progre
         task=_task(library),
         expected_s=EXPECTED_S,
         progress=progress,
-        environment=environment(),
+        environment=environment(CARGO_TARGET_DIR=str(target)),
     )
     if ended.status != 0:
         raise BuildError(ended.tail)
     progress(_task(library), EXPECTED_S, EXPECTED_S)
-    return rust_folder() / "target" / RUSTUP_TARGET / "release" / f"{library}.wasm"
+    return target / RUSTUP_TARGET / "release" / f"{library}.wasm"
 
 
-def _build_debian(toolchain: Debian, package: Path, library: str, progress: Progress) -> Path:
+def _build_debian(toolchain: Debian, package: Path, library: str, target: Path, progress: Progress) -> Path:
     """Build with Debian's Rust: what comes of it is a core module."""
     standard_library = sysroot(toolchain, progress)
     prefix = f"CARGO_TARGET_{DEBIAN_TARGET.upper().replace('-', '_')}"
     remaps = {sdk_folder(NAME): "tartlet-sdk", toolchain.crates: "crates", rust_folder(): ""}
     flags = [f"--remap-path-prefix={path}={shown}" for path, shown in remaps.items()]  # no machine's paths in panics
     variables = {f"{prefix}_LINKER": str(linker())}
+    variables["CARGO_TARGET_DIR"] = str(target)
     variables["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(["--sysroot", str(standard_library), *flags])
     command = [str(toolchain.cargo), "build", "--release", "--quiet", "--offline", "--target", DEBIAN_TARGET]
     command += [*crates_of(toolchain.crates), *_sdk_arguments()]
@@ -129,7 +131,13 @@ def _build_debian(toolchain: Debian, package: Path, library: str, progress: Prog
         is_about_crates = "no matching package" in ended.log or "failed to select a version" in ended.log
         raise BuildError(ended.tail, hint=_OFFLINE_HINT if is_about_crates else "")
     progress(_task(library), EXPECTED_S, EXPECTED_S)
-    return rust_folder() / "target" / DEBIAN_TARGET / "release" / f"{library}.wasm"
+    return target / DEBIAN_TARGET / "release" / f"{library}.wasm"
+
+
+def _target_folder(toolchain: Stock | Debian) -> Path:
+    """Where cargo keeps what it has compiled with this toolchain and this SDK; others would undo each other's work."""
+    digest = hashlib.sha256(f"{toolchain.cargo}\0{toolchain.version}\0{sdk_folder(NAME)}".encode()).hexdigest()
+    return rust_folder() / f"target-{digest[:16]}"
 
 
 def _task(library: str) -> str:

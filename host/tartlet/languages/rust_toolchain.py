@@ -119,7 +119,7 @@ def linker() -> Path:
 def environment(**more: str) -> Mapping[str, str]:
     """This process's environment without what would make cargo build something else, and with `more`."""
     kept = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
-    return {**kept, "CARGO_TERM_COLOR": "never", "CARGO_TARGET_DIR": str(rust_folder() / "target"), **more}
+    return {**kept, "CARGO_TERM_COLOR": "never", **more}
 
 
 def debian_environment(toolchain: Debian, **more: str) -> Mapping[str, str]:
