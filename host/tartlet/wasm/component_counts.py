@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from tartlet.component_limits import ComponentCounts, ComponentLimits, refusal
+from tartlet.errors import InvalidComponentError
 from tartlet.wasm.binary_reader import BinaryReader, MalformedError, TruncatedError, sections
 from tartlet.wasm.component_reader import (
     PREAMBLE_BYTES,
@@ -64,7 +65,8 @@ def count_component(data: bytes, limits: ComponentLimits) -> tuple[ComponentCoun
     """Count what is in a component, and find where its core modules are in the bytes.
 
     Raises:
-        InvalidComponentError: It exceeds a limit, by one of the codes of `COUNTED`; or `not_a_component`, `truncated`.
+        InvalidComponentError: It exceeds a limit, by one of the codes of `COUNTED`; or `not_a_component`, `truncated`,
+            `composed`.
     """
     start = component_start(data)
     tally = _Tally(limits)
@@ -111,6 +113,9 @@ class _Walk:
         self.modules: list[range] = []
         self._tally = tally
         self._tree = InstanceTree()
+        # An inner component has core instances. Calls between components with a memory each take modules with two
+        # memories, which our engine has switched off; Wasmtime 50 ends the process when it is to compile one.
+        self._is_composed = False
 
     def component(self, reader: BinaryReader, outer: int | None) -> None:
         """Read the sections of a component, without its preamble."""
@@ -135,6 +140,12 @@ class _Walk:
     def end(self) -> ComponentCounts:
         """Count instances, which takes the whole tree, and return all counts."""
         self._tally.reach("instances", self._tree.most_instances())
+        if self._is_composed:
+            raise InvalidComponentError(
+                "it is put together of components that have code of their own, and calls between these are not offered",
+                hint="Link the programs into one component, with one memory.",
+                code="composed",
+            )
         return self._tally.counts()
 
     def _definitions(self, section: int, contents: BinaryReader, node: InstanceNode) -> None:
@@ -143,6 +154,7 @@ class _Walk:
         self._tally.add(_OF_COMPONENT[section], number)
         if section == _CORE_INSTANCE:
             node.num_core_instances += number
+            self._is_composed |= number > 0 and node.depth > 0
         elif section == _INSTANCE:
             node.num_instances += number
         elif section == _IMPORT:

@@ -58,7 +58,7 @@ def test_a_path_that_is_not_there(fake: Any, missing: Any) -> None:
         fake.host.load(missing)
 
     assert caught.value.code == "not_found"
-    assert "main.py" in caught.value.hint
+    assert "a program's folder or file" in caught.value.hint
 
 
 def test_a_folder_without_a_main(fake: Any, tmp_path: Path) -> None:

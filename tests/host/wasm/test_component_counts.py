@@ -200,3 +200,37 @@ def _count_or_refuse(data: bytes) -> None:
         except InvalidComponentError as error:
             refusal = error
         assert len(str(refusal)) < 1000
+
+
+COMPOSED = """(component
+  (component $inner
+    (core module $m (memory (export "memory") 1)
+      (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 16))
+      (func (export "f") (param i32 i32)))
+    (core instance $i (instantiate $m))
+    (func (export "f") (param "x" string)
+      (canon lift (core func $i "f") (memory (core memory $i "memory")) (realloc (core func $i "realloc")))))
+  (component $outer
+    (import "f" (func $f (param "x" string)))
+    (core module $lib (memory (export "memory") 1)
+      (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 16)))
+    (core instance $l (instantiate $lib))
+    (core func $lowered (canon lower (func $f) (memory (core memory $l "memory")) (realloc (core func $l "realloc"))))
+    (core module $m (import "" "f" (func $f (param i32 i32)))
+      (memory (export "memory") 1)
+      (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 16))
+      (func (export "run") (param i32 i32) (result i32) (call $f (local.get 0) (local.get 1)) (i32.const 0)))
+    (core instance $i (instantiate $m (with "" (instance (export "f" (func $lowered))))))
+    (func (export "run") (param "input" string) (result (result string (error string)))
+      (canon lift (core func $i "run") (memory (core memory $i "memory")) (realloc (core func $i "realloc")))))
+  (instance $a (instantiate $inner))
+  (instance $b (instantiate $outer (with "f" (func $a "f"))))
+  (export "run" (func $b "run")))
+"""
+
+
+def test_components_put_together_are_refused() -> None:
+    """Wasmtime would end the process when it compiles calls between two memories."""
+    with pytest.raises(InvalidComponentError, match="put together of components") as caught:
+        count_component(bytes(wat2wasm(COMPOSED)), EMBEDDED)
+    assert caught.value.code == "composed"
