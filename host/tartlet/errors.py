@@ -103,7 +103,8 @@ class LimitExceededError(RunError):
     """The run exceeded one of its limits.
 
     Codes: `memory_limit`, `cpu_limit`, `deadline_exceeded`, `token_budget`, `kv_limit`, `handle_limit`, `output_limit`,
-    `host_call_limit`. `details`, such as the program's traceback, come below the numbers in the message.
+    `host_call_limit`, `call_limit` (too much in one call). `details`, such as the program's traceback, come below the
+    numbers in the message.
     """
 
     def __init__(

@@ -11,6 +11,7 @@ from typing import Any
 
 from wasmtime.component import _types as wit_types
 
+from tartlet.errors import LimitExceededError
 from tartlet.wasm.library import Words, check, ffi, lib
 from tartlet.wasm.values import (
     CHARS,
@@ -31,8 +32,34 @@ Lift = Callable[[Words, int, int], Any]
 _cast, _unpack, _buffer, _new = ffi.cast, ffi.unpack, ffi.buffer, ffi.new
 
 
+MAX_ITEMS = 65_536
+"""Of all lists within one argument or result, but for lists of numbers. Each of their items is looked at by itself,
+some 80 ms for so many, on the thread that other runs wait for."""
+
+_num_items: dict[int, int] = {}
+"""How many there were so far, of the values that are being lifted now, by their store's context."""
+
+
 def lifter(wit_type: Any) -> Lift:
-    """Make the lift closure of a WIT type. Raises `TypeError` for a type that has no Python form."""
+    """Make the lift closure of an argument's or a result's type. Raises `TypeError` for one without a Python form.
+
+    The closure raises `LimitExceededError` for lists of more than `MAX_ITEMS`.
+    """
+    lift = _lifter(wit_type)
+    if not _holds_lists(wit_type):
+        return lift
+
+    def lift_counted(words: Words, at: int, context: int) -> Any:
+        _num_items[context] = 0
+        try:
+            return lift(words, at, context)
+        finally:
+            del _num_items[context]
+
+    return lift_counted
+
+
+def _lifter(wit_type: Any) -> Lift:
     kind = type(wit_type)
     if kind in INTEGERS:
         return _integer(kind)
@@ -44,6 +71,26 @@ def lifter(wit_type: Any) -> Lift:
     if make is None:
         raise TypeError(f"values of type {kind.__name__} cannot be lifted")
     return make(wit_type)
+
+
+def _holds_lists(wit_type: Any) -> bool:
+    """Whether lists of anything but numbers are within values of a type."""
+    match wit_type:
+        case wit_types.ListType():
+            return type(wit_type.element) not in NUMBERS
+        case wit_types.TupleType():
+            parts = wit_type.elements
+        case wit_types.RecordType():
+            parts = [part for _, part in wit_type.fields]
+        case wit_types.VariantType():
+            parts = [part for _, part in wit_type.cases]
+        case wit_types.OptionType():
+            parts = [wit_type.payload]
+        case wit_types.ResultType():
+            parts = [wit_type.ok, wit_type.err]
+        case _:
+            return False
+    return any(_holds_lists(part) for part in parts)
 
 
 def text_at(words: Words, at: int) -> str:
@@ -104,11 +151,20 @@ def _number_list(code: str) -> Lift:
 
 
 def _list(list_type: Any) -> Lift:
-    lift = lifter(list_type.element)
+    lift = _lifter(list_type.element)
 
     def lift_list(words: Words, at: int, context: int) -> list[Any]:
         if not words[at + 1]:
             return []
+        _num_items[context] += words[at + 1]
+        if _num_items[context] > MAX_ITEMS:
+            raise LimitExceededError(
+                "call_limit",
+                limit="the number of items in one argument",
+                used=_num_items[context],
+                allowed=MAX_ITEMS,
+                hint="Use several calls, or fewer items.",
+            )
         items = _cast(WORDS, words[at + 2])
         return [lift(items, i, context) for i in range(0, VALUE_WORDS * words[at + 1], VALUE_WORDS)]
 
@@ -116,7 +172,7 @@ def _list(list_type: Any) -> Lift:
 
 
 def _tuple(tuple_type: Any) -> Lift:
-    lifts = [(VALUE_WORDS * i, lifter(element)) for i, element in enumerate(tuple_type.elements)]
+    lifts = [(VALUE_WORDS * i, _lifter(element)) for i, element in enumerate(tuple_type.elements)]
 
     def lift_tuple(words: Words, at: int, context: int) -> tuple[Any, ...]:
         items = _cast(WORDS, words[at + 2])
@@ -127,7 +183,7 @@ def _tuple(tuple_type: Any) -> Lift:
 
 def _record(record_type: Any) -> Lift:
     """Read the fields by position: Wasmtime hands them over in the order of the type."""
-    fields = [(name, ENTRY_WORDS * i + NAME_WORDS, lifter(ty)) for i, (name, ty) in enumerate(record_type.fields)]
+    fields = [(name, ENTRY_WORDS * i + NAME_WORDS, _lifter(ty)) for i, (name, ty) in enumerate(record_type.fields)]
 
     def lift_record(words: Words, at: int, context: int) -> dict[str, Any]:
         entries = _cast(WORDS, words[at + 2])
@@ -137,7 +193,7 @@ def _record(record_type: Any) -> Lift:
 
 
 def _variant(variant_type: Any) -> Lift:
-    cases = {name: None if payload is None else lifter(payload) for name, payload in variant_type.cases}
+    cases = {name: None if payload is None else _lifter(payload) for name, payload in variant_type.cases}
 
     def lift_variant(words: Words, at: int, context: int) -> tuple[str, Any]:
         name = text_at(words, at + 1)
@@ -149,7 +205,7 @@ def _variant(variant_type: Any) -> Lift:
 
 def _option(option_type: Any) -> Lift:
     reject_ambiguous_option(option_type)
-    lift = lifter(option_type.payload)
+    lift = _lifter(option_type.payload)
 
     def lift_option(words: Words, at: int, context: int) -> Any:
         address = words[at + 1]
@@ -159,7 +215,7 @@ def _option(option_type: Any) -> Lift:
 
 
 def _result(result_type: Any) -> Lift:
-    lift_ok, lift_err = (None if ty is None else lifter(ty) for ty in (result_type.ok, result_type.err))
+    lift_ok, lift_err = (None if ty is None else _lifter(ty) for ty in (result_type.ok, result_type.err))
 
     def lift_result(words: Words, at: int, context: int) -> tuple[bool, Any]:
         is_ok = words[at + 1] & 1 == 1

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tartlet.errors import LimitExceededError
 from tartlet.wasm.fiber import Fiber
 from tartlet.wasm.host_function import Err
+from tartlet.wasm.lift import MAX_ITEMS
 
 if TYPE_CHECKING:
     from conftest import Guests
@@ -235,6 +237,28 @@ def test_round_trip_of_any_type(guests: Guests, data: st.DataObject) -> None:
     is_suspending = data.draw(st.booleans())
 
     assert round_trip(guests, wit_type, values, is_suspending=is_suspending) == (values, values)
+
+
+TEXT = WitType("string", (), st.text())
+
+
+@pytest.mark.parametrize("lengths", [[MAX_ITEMS - 1], [MAX_ITEMS // 2 - 1, MAX_ITEMS // 2 - 1]])
+def test_many_items(guests: Guests, lengths: list[int]) -> None:
+    """As many as are allowed, in one list or in lists of lists; the next call begins anew."""
+    linked = guests.link(echo_text(_list(TEXT)), {"test:host/echo": {"echo": lambda fiber, value: value}})
+    for _ in range(2):
+        assert guests.run(linked, "f", [[""] * length for length in lengths]) == [[""] * length for length in lengths]
+
+
+@pytest.mark.parametrize("lengths", [[MAX_ITEMS], [MAX_ITEMS // 2] * 2, [0] * (MAX_ITEMS + 1)])
+def test_too_many_items(guests: Guests, lengths: list[int]) -> None:
+    """They end the run by name, before the host has gone through them."""
+    linked = guests.link(echo_text(_list(TEXT)), {"test:host/echo": {"echo": lambda fiber, value: []}})
+    error = guests.run(linked, "f", [[""] * length for length in lengths])
+
+    assert isinstance(error, LimitExceededError)
+    assert (error.code, error.allowed) == ("call_limit", MAX_ITEMS)
+    assert error.used > MAX_ITEMS
 
 
 NUMBER_RANGES = [(f"u{bits}", 0, 2**bits - 1) for bits in (8, 16, 32, 64)]
