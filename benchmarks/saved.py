@@ -27,6 +27,7 @@ from tartlet_engine.api import (
     Opened,
     OpenRun,
     OpenSaved,
+    PagesHeld,
     SaveContext,
 )
 from tartlet_engine.engine import start_engine
@@ -94,7 +95,8 @@ class _Store:
     def _time(self, commands: list[Command], answer: type[Any]) -> float:
         began = time.perf_counter()
         self._engine.submit(commands)
-        event = self._events.get()
+        while isinstance(event := self._events.get(), PagesHeld):
+            continue
         seconds = time.perf_counter() - began
         if not isinstance(event, answer):
             raise RuntimeError(f"the engine answered {event}")
