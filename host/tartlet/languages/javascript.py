@@ -14,18 +14,16 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tartlet import paths
-from tartlet.disk_cache import mark_used, shrink
 from tartlet.errors import BuildError
 from tartlet.languages import unwrapping
 from tartlet.languages.componentize import WIT
 from tartlet.languages.esbuild import Bundle, bundle_component, bundle_program
 from tartlet.languages.guest_sdk import PACKAGE, sdk_folder
 from tartlet.languages.javascript_files import SUFFIXES, bundle_files
+from tartlet.languages.kept_runner import kept_runner, runner_path
 from tartlet.languages.language import Language, ProgramSource, SourceMode
 from tartlet.languages.node import SDK, installed_esbuild, node_command, node_tool, packages
 from tartlet.languages.tool import folder_for, run_tool
-from tartlet.locks import exclusive
 from tartlet.progress import Progress, silent
 from tartlet.wit_parser import parse
 
@@ -86,20 +84,16 @@ def runner_component(progress: Progress = silent) -> Path:
     """
     if PREBUILT_RUNNER.is_file():
         return PREBUILT_RUNNER
-    component = _built_runner()
-    if not component.is_file():
-        waiting = "Waiting for another process that builds the JavaScript runner"
-        with exclusive(component.with_suffix(".lock"), waiting, progress):
-            if not component.is_file():
-                _build("runner", "app.ts", None, component, "Building the JavaScript runner", progress)
-                shrink(component.parent, f"{NAME}-*.wasm", MAX_BYTES)
-    mark_used(component)
-    return component
+
+    def build(component: Path) -> None:
+        _build("runner", "app.ts", None, component, "Building the JavaScript runner", progress)
+
+    return kept_runner(runner_path(NAME, runner_digest()), "JavaScript", build, MAX_BYTES, progress)
 
 
 def is_runner_there() -> bool:
     """Whether `runner_component` need not build it. Raises BuildError if the sources that it is made of are missing."""
-    return PREBUILT_RUNNER.is_file() or _built_runner().is_file()
+    return PREBUILT_RUNNER.is_file() or runner_path(NAME, runner_digest()).is_file()
 
 
 def build_component(source: Path, output: Path, progress: Progress = silent) -> None:
@@ -125,11 +119,6 @@ def runner_digest() -> str:
         digest.update(f"{file.parent.name}/{file.name}\0".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def _built_runner() -> Path:
-    """Where it lies once it has been built here."""
-    return paths.runners_folder() / f"{NAME}-{runner_digest()}.wasm"
 
 
 def _entry(path: Path) -> Path:

@@ -13,14 +13,12 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tartlet import paths
-from tartlet.disk_cache import mark_used, shrink
 from tartlet.errors import BuildError
 from tartlet.languages import componentize, immortal
 from tartlet.languages.guest_sdk import PACKAGE, sdk_folder
+from tartlet.languages.kept_runner import kept_runner, runner_path
 from tartlet.languages.language import Language, ProgramSource, SourceMode, Tool
 from tartlet.languages.source_files import read_file, read_folder
-from tartlet.locks import exclusive
 from tartlet.progress import Progress, silent
 
 PREBUILT_RUNNER = PACKAGE / "_runner" / "python.wasm"  # in a release wheel
@@ -71,26 +69,17 @@ def runner_component(progress: Progress = silent) -> Path:
     """
     if PREBUILT_RUNNER.is_file():
         return PREBUILT_RUNNER
-    component = _built_runner()
-    if not component.is_file():
-        waiting = "Waiting for another process that builds the Python runner"
-        with exclusive(component.with_suffix(".lock"), waiting, progress):
-            if not component.is_file():
-                recipe = componentize.Recipe("runner", "tartlet_runner.app", [guest_sources()])
-                componentize.build(recipe, component, "Building the Python runner", progress)
-                shrink(component.parent, "*.wasm", MAX_BYTES)
-    mark_used(component)
-    return component
+
+    def build(component: Path) -> None:
+        recipe = componentize.Recipe("runner", "tartlet_runner.app", [guest_sources()])
+        componentize.build(recipe, component, "Building the Python runner", progress)
+
+    return kept_runner(runner_path(NAME, runner_digest()), "Python", build, MAX_BYTES, progress)
 
 
 def is_runner_there() -> bool:
     """Whether `runner_component` need not build it. Raises BuildError if the sources that it is made of are missing."""
-    return PREBUILT_RUNNER.is_file() or _built_runner().is_file()
-
-
-def _built_runner() -> Path:
-    """Where it lies once it has been built here."""
-    return paths.runners_folder() / f"python-{runner_digest()}.wasm"
+    return PREBUILT_RUNNER.is_file() or runner_path(NAME, runner_digest()).is_file()
 
 
 def build_component(source: Path, output: Path, progress: Progress = silent) -> None:
