@@ -23,6 +23,7 @@ TOOL = "Zig"
 INSTALL = "Install it with: pip install 'tartlet[c]'"
 EXPECTED_S = 1.0
 STACK_BYTES = 65_536
+_NO_RUN = "A program begins with: tartlet_result run(tartlet_string input) { ... }"
 
 _MAX_SOURCE_BYTES = 1 << 20
 _IS_CONTROLLER = re.compile(r"^\s*#\s*define\s+TARTLET_CONTROLLER\b", re.MULTILINE)
@@ -57,7 +58,8 @@ def build_component(source: Path, output: Path, progress: Progress = silent) -> 
         command += [str(file) for file in [*sorted((sdk / "src").glob("*.c")), *files]]
         ended = run_tool(command, folder=root, task=task, expected_s=EXPECTED_S, progress=progress)
         if ended.status != 0:
-            raise BuildError(f"the program cannot be compiled:\n{ended.tail}")
+            hint = _NO_RUN if "undefined symbol: run\n" in f"{ended.tail}\n" else ""
+            raise BuildError(f"the program cannot be compiled:\n{ended.tail}", hint=hint)
         try:
             make_component(core, output.absolute(), "controller" if is_controller else "inferlet", task, progress)
         except BuildError as error:

@@ -148,11 +148,12 @@ def test_what_programs_do_not_have_is_told(build: Build) -> None:
 
 
 def test_a_program_without_run_is_refused(tmp_path: Path) -> None:
-    """The linker says what is missing."""
+    """The linker says what is missing, and the hint what it looks like."""
     (tmp_path / "main.c").write_text('#include "tartlet.h"\n')
 
-    with pytest.raises(BuildError, match="undefined symbol: run"):
+    with pytest.raises(BuildError, match="undefined symbol: run") as caught:
         build_component(tmp_path, tmp_path / "out.wasm")
+    assert "tartlet_result run(" in caught.value.hint
     assert not (tmp_path / "out.wasm").exists()
 
 
