@@ -15,6 +15,7 @@ from tartlet.server.front.compiling import CompilingSandboxes
 from tartlet.server.front.errors import ApiError
 from tartlet.server.front.known_tenants import KnownTenants
 from tartlet.server.front.storage import InferletRecord, Storage
+from tartlet.server.front.storage.names import check_name
 from tartlet.server.requests import Parameter, ProgramFacts, ProgramRef
 
 Kind: TypeAlias = Literal["component", "source"]
@@ -52,7 +53,10 @@ class Catalogue:
             ProgramError: it is no program that can be run, or there is too much in it.
             UnavailableError: too many of the tenant's uploads are being compiled.
             QuotaError: the tenant has too much already.
+            ConfigError: it cannot have that name.
         """
+        if name is not None:
+            check_name(name)  # before anything is read, compiled and stored
         _, limits = await self.tenants.get(tenant)
         max_bytes = self.max_upload_bytes if limits.upload_bytes is None else limits.upload_bytes
         async with self.blobs.upload(tenant, chunks, max_bytes) as blob:

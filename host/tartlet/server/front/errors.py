@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi.exceptions import RequestValidationError, WebSocketRequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.websockets import WebSocket
 
 from tartlet.errors import (
     ConfigError,
@@ -147,21 +148,25 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(TartletError, _on_tartlet_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(WebSocketRequestValidationError, _on_invalid_handshake)
     app.add_exception_handler(ClientDisconnect, _on_client_gone)
     app.add_exception_handler(Exception, on_fault)
 
 
-def invalid_request(error: RequestValidationError) -> ApiError:
+def invalid_request(error: RequestValidationError | WebSocketRequestValidationError) -> ApiError:
     """The first thing that is wrong with a request. What the client sent is not repeated."""
     errors = error.errors()
     first: Mapping[str, Any] = errors[0] if errors else {"loc": (), "msg": "the request is invalid", "type": ""}
-    param = ".".join(_place(first, error.body))[:200] or None
+    body = getattr(error, "body", None)
+    param = ".".join(_place(first, body))[:200] or None
     if first["type"] == "json_invalid":
         return ApiError(400, "invalid_json", "the body is not JSON")
     kind, message, context = first["type"], str(first["msg"])[:500], first.get("ctx", {})
-    if kind == "model_attributes_type" and isinstance(error.body, bytes):  # what is not said to be JSON is not read
+    if kind == "model_attributes_type" and isinstance(body, bytes):  # what is not said to be JSON is not read
         hint = "Send the header `Content-Type: application/json`; `curl --json` does."
         return ApiError(415, "unsupported_media_type", "the body is not said to be JSON", hint=hint)
+    if kind == "missing" and tuple(first["loc"]) == ("body",):
+        return ApiError(400, "invalid_request", "a body is needed", hint="Send JSON; `{}` says nothing but that.")
     if kind == "extra_forbidden":
         return ApiError(400, "unknown_parameter", f"there is no parameter {param!r} here", hint=SEE, param=param)
     if kind == "union_tag_invalid":
@@ -207,6 +212,11 @@ async def _on_http_exception(_request: Request, error: Exception) -> Response:
 async def _on_invalid_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     return error_response(invalid_request(error))
+
+
+async def _on_invalid_handshake(websocket: WebSocket, error: Exception) -> None:
+    assert isinstance(error, WebSocketRequestValidationError)
+    await websocket.send_denial_response(error_response(invalid_request(error)))
 
 
 async def _on_client_gone(_request: Request, _error: Exception) -> Response:

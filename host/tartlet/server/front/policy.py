@@ -71,8 +71,15 @@ class StoredPolicy:
             usage=run.usage,
             result_json=outcome.result_json,
             failure=failure,
-            frees_key=failure is not None and failure.code in SERVERS_FAULT,
+            frees_key=_may_be_sent_again(run, outcome),
         )
+
+
+def _may_be_sent_again(run: LiveRun, outcome: Outcome) -> bool:
+    """Whether its idempotency key is free again: who asked for it has not heard of an end, or it was the server's."""
+    if outcome.status == "cancelled":
+        return run.cancelled_by in ("client", "shutdown")
+    return outcome.failure is not None and outcome.failure.code in SERVERS_FAULT
 
 
 def _log(run: LiveRun, outcome: Outcome) -> None:

@@ -160,6 +160,7 @@ def test_what_is_not_there_is_named() -> None:
     ("content", "code", "param"),
     [
         (b"{", "invalid_json", None),
+        (b"", "invalid_request", None),
         (b"{}", "invalid_request", "n"),
         (b'{"n": "secret"}', "invalid_request", "n"),
         (b'{"n": ' + b"[" * 100_000, "invalid_json", None),

@@ -47,6 +47,8 @@ _OURS = frozenset(
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e\t]{0,4000}")
 _MOST_HEADERS = 50
+_BODILESS = frozenset({204, 205, 304})
+"""Answers that have no body in HTTP; what a program gives them is left out."""
 
 router = APIRouter(prefix="/v1/serve", tags=["serve"])
 Name: TypeAlias = Annotated[str, Path(max_length=200, description="An inferlet: its name, or its id.")]
@@ -162,6 +164,8 @@ def _answer(run: LiveRun) -> Response:
     names = {name.lower() for name in headers}
     if "content-type" not in names:
         headers["Content-Type"] = "text/plain; charset=utf-8" if is_text else "application/json"
+    if answer.status in _BODILESS:
+        body = b""
     return Response(body, answer.status, {**headers, **SAFETY, "x-run-id": run.run_id})
 
 

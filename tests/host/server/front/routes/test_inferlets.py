@@ -137,6 +137,17 @@ async def test_what_is_no_program_leaves_nothing(
     assert (await client.get("/v1/inferlets")).json()["data"] == []
 
 
+async def test_a_name_that_cannot_be_leaves_nothing(client: httpx2.AsyncClient, services: Services) -> None:
+    """It is refused before the program is taken in."""
+    source = "from tartlet_sdk import inferlet\n\n@inferlet\ndef main() -> None:\n    pass\n"
+    headers = {"Content-Type": "text/x-python"}
+    response = await client.post("/v1/inferlets", params={"name": "../No"}, content=source, headers=headers)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "config")
+    assert files_of(services) == []
+    assert (await client.get("/v1/inferlets")).json()["data"] == []
+
+
 async def test_names_are_moved_and_deleted(client: httpx2.AsyncClient, upload: Any) -> None:
     """A name stands for one thing at a time; without a version it is the newest."""
     one, two = await upload(ECHO, "echo@1"), await upload(ECHO + "# two\n")

@@ -160,6 +160,21 @@ async def test_an_idempotency_key(client: httpx2.AsyncClient, client_of: Any, ec
     assert len((await client.get("/v1/runs")).json()["data"]) == 1
 
 
+@pytest.mark.parametrize(("by", "is_anew"), [("client", True), ("shutdown", True), ("request", False)])
+async def test_the_idempotency_key_of_a_cancelled_run(
+    client: httpx2.AsyncClient, endless: str, services: Services, by: Any, is_anew: bool
+) -> None:
+    """Who lost the connection, or was turned away, may ask again; a run that somebody has cancelled stays so."""
+    request = {"json": {"wait": False}, "headers": {"Idempotency-Key": "k3"}}
+    first = (await client.post(endless, **request)).json()
+    services.runs.find("acme", first["id"]).cancel(by=by)
+    await until_none_lives(services)
+    again = (await client.post(endless, **request)).json()
+
+    assert (again["id"] != first["id"]) is is_anew
+    assert again["status"] == ("running" if is_anew else "cancelled")
+
+
 async def test_requests_with_one_key_at_once(client: httpx2.AsyncClient, echo: str) -> None:
     """They get the same run."""
     headers = {"Idempotency-Key": "k2"}

@@ -25,6 +25,8 @@ def main(request: dict) -> object:
             return {"status": 404, "headers": headers, "body": "<p>no</p>"}
         case "/status":
             return {"status": 99}
+        case "/204" | "/205" | "/304" as path:
+            return {"status": int(path[1:]), "body": "left out"}
         case "/header":
             return {"headers": {"X-Own": "a\\r\\nSet-Cookie: b"}}
     raise ValueError("no such path")
@@ -55,6 +57,15 @@ async def test_a_program_cannot_say_everything(client: httpx2.AsyncClient, web: 
     assert "set-cookie" not in full.headers
     assert full.headers["content-length"] == "9"
     assert full.headers["content-security-policy"] == "sandbox"
+
+
+@pytest.mark.parametrize("status", [204, 205, 304])
+async def test_an_answer_that_has_no_body(client: httpx2.AsyncClient, web: str, status: int) -> None:
+    """A body that the program gives it is left out."""
+    response = await client.get(f"{web}/{status}")
+
+    assert (response.status_code, response.content) == (status, b"")
+    assert response.headers.get("content-length", "0") == "0"
 
 
 async def test_what_a_program_gets(client: httpx2.AsyncClient, web: str) -> None:

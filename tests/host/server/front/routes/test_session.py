@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import httpx2
@@ -58,6 +59,16 @@ async def test_another_tenants_run(exchange: Any, run_id: str) -> None:
     answer = await session.hear()
 
     assert (answer["type"], answer["status"]) == ("websocket.http.response.start", 404)
+
+
+async def test_a_parameter_that_is_wrong(exchange: Any, run_id: str) -> None:
+    """It is answered as it is elsewhere."""
+    session = exchange("WEBSOCKET", f"/v1/runs/{run_id}/session", query="after=-1")
+    answer = await session.hear()
+    body = json.loads((await session.hear())["body"])
+
+    assert (answer["type"], answer["status"]) == ("websocket.http.response.start", 400)
+    assert body["error"]["param"] == "after"
 
 
 async def test_the_last_who_listens_and_vanishes(exchange: Any, upload: Any, services: Services) -> None:
