@@ -47,6 +47,27 @@ NOT_THERE: dict[str, dict[str, str]] = {
 }
 """Cases that the program of a language does not have, and why."""
 
+_CASES = "only cases that are not there would show it: the SDK has it"
+_NEXT = "the SDK waits and reads in one call; whoever wants it in two calls the bindings, as other cases do"
+NOT_REACHED: dict[str, dict[str, str]] = {
+    "python": {},
+    "javascript": {
+        "constraints.mask.words": "its numbers have 64 bits; masks are made of token lists",
+        "generation.generation.next": "the event loop waits, then reads",
+        "runs.info": _CASES,
+        "runs.limits": _CASES,
+    },
+    "rust": {},
+    "c": {
+        "events.drop-event": "for programs that begin to wait and give up; a call of the bindings",
+        "generation.generation.read": _NEXT,
+        "stepping.steps.answer": _NEXT,
+        "stepping.steps.outcome": _NEXT,
+        "stepping.steps.ready": _NEXT,
+    },
+}
+"""Functions that no case of a language reaches through its SDK alone, and why."""
+
 
 def missing_tools(name: str) -> str:
     """What has to be installed before the program of a language can be loaded, and how; empty if nothing."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import tartlet
 from tartlet import models, paths
 from tartlet.errors import TartletError
-from tartlet.languages import python
+from tartlet.languages import javascript, python
 from tartlet.languages.registry import LANGUAGES
 from tartlet.progress import Progress, silent
 from tartlet.wasm import compiler
@@ -62,7 +62,7 @@ def examine(progress: Progress = silent) -> list[Finding]:
         "home": lambda: _folder("home", paths.folder(".")),
         "models": lambda: _folder("models", paths.models_folder()),
         "components": lambda: _folder("components", paths.components_folder(), compiler.MAX_BYTES),
-        "runners": lambda: _folder("runners", paths.runners_folder(), python.MAX_BYTES),
+        "runners": lambda: _folder("runners", paths.runners_folder(), python.MAX_BYTES + javascript.MAX_BYTES),
         "packed models": lambda: _folder("packed models", paths.packed_folder()),
         "saved contexts": lambda: _folder("saved contexts", paths.saved_folder()),
         "default model": _default_model,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tartlet.errors import BuildError
-from tartlet.languages.immortal import make_immortal
 from tartlet.languages.tool import Ended, folder_for, run_tool
 from tartlet.progress import Progress
 
@@ -38,7 +36,10 @@ class Recipe:
 
 def installed_version() -> str | None:
     """The version of componentize-py; None if it is not installed."""
-    return None if importlib.util.find_spec("componentize_py") is None else importlib.metadata.version(TOOL)
+    try:
+        return importlib.metadata.version(TOOL)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def version() -> str:
@@ -72,6 +73,8 @@ def build(recipe: Recipe, output: Path, task: str, progress: Progress) -> None:
         )
         if ended.status != 0:
             raise BuildError(_reason(ended))
+        from tartlet.languages.immortal import make_immortal  # it reads Wasm, of which a server's front knows nothing
+
         built.write_bytes(make_immortal(built.read_bytes()))
         os.replace(built, output)
     progress(task, EXPECTED_BUILD_S, EXPECTED_BUILD_S)

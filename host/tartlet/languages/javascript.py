@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tartlet.errors import BuildError
-from tartlet.languages import unwrapping
 from tartlet.languages.componentize import WIT
 from tartlet.languages.esbuild import Bundle, bundle_component, bundle_program
 from tartlet.languages.guest_sdk import PACKAGE, sdk_folder
@@ -115,7 +114,8 @@ def runner_digest() -> str:
     sources = sdk_folder(SDK)
     files = [file for folder in ("src", "runner") for file in (sources / folder).rglob("*.ts")]
     digest = hashlib.sha256()
-    for file in sorted([*files, sources / "package-lock.json", *WIT.glob("*.wit"), Path(unwrapping.__file__)]):
+    others = [sources / "package-lock.json", Path(__file__).with_name("unwrapping.py")]
+    for file in sorted([*files, *WIT.glob("*.wit"), *others]):
         digest.update(f"{file.parent.name}/{file.name}\0".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
@@ -156,7 +156,9 @@ def _build(world: str, app: str, program: Bundle | None, output: Path, task: str
         ended = run_tool(command, folder=folder, task=task, expected_s=EXPECTED_BUILD_S, progress=progress)
         if ended.status != 0 or not wrapped.is_file():
             raise BuildError(f"componentize-qjs failed with status {ended.status}:\n{ended.tail}")
-        built.write_bytes(unwrapping.unwrap(wrapped.read_bytes()))
+        from tartlet.languages.unwrapping import unwrap  # it reads Wasm, of which a server's front knows nothing
+
+        built.write_bytes(unwrap(wrapped.read_bytes()))
         os.replace(built, output)
     progress(task, EXPECTED_BUILD_S, EXPECTED_BUILD_S)
 

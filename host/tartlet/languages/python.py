@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tartlet.errors import BuildError
-from tartlet.languages import componentize, immortal
+from tartlet.languages import componentize
 from tartlet.languages.guest_sdk import PACKAGE, sdk_folder
 from tartlet.languages.kept_runner import kept_runner, runner_path
 from tartlet.languages.language import Language, ProgramSource, SourceMode, Tool
@@ -104,7 +104,7 @@ def runner_digest() -> str:
     digest = hashlib.sha256(f"{componentize.TOOL} {componentize.version()}\0".encode())
     sources = guest_sources()
     files = [file for package in GUEST_PACKAGES for file in (sources / package).rglob("*.py")]
-    for file in sorted([*files, *componentize.WIT.glob("*.wit"), Path(immortal.__file__)]):
+    for file in sorted([*files, *componentize.WIT.glob("*.wit"), Path(__file__).with_name("immortal.py")]):
         digest.update(f"{file.parent.name}/{file.name}\0".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

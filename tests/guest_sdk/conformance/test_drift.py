@@ -37,7 +37,7 @@ def functions_of(world: str) -> dict[str, Function]:
 def test_an_sdk_reaches_every_function(
     language: str, run_case: Callable[[str, suite.Case], list[str]], calls: dict[tuple[str, str], set[str]]
 ) -> None:
-    """Cases that only use the SDK call each function of the contract: nothing of it is out of a program's reach."""
+    """Cases that only use the SDK call each function of the contract, but for those of which a reason is known."""
     reached: set[str] = set()
     for case in CASES.values():
         if not case.uses_bindings and case.engine != "model" and case.name not in languages.NOT_THERE[language]:
@@ -45,7 +45,7 @@ def test_an_sdk_reaches_every_function(
                 run_case(language, case)
             reached |= calls[language, case.name]
 
-    assert set(functions_of("inferlet")) - reached == set()
+    assert set(functions_of("inferlet")) - reached == set(languages.NOT_REACHED[language])
 
 
 def test_the_stub_of_the_host_has_every_function() -> None:

@@ -102,7 +102,8 @@ def test_the_kept_controller_steers(tiny: sync.Host) -> None:
 @pytest.mark.slow
 def test_every_example_runs(host: sync.Host, built: dict[str, Path]) -> None:
     """With what they say they do."""
-    results = {name: told(host, path) for name, path in built.items() if name != CONTROLLER}
+    inputs = {"fork_tree": {"branches": 2, "depth": 2}}
+    results = {name: told(host, path, inputs.get(name)) for name, path in built.items() if name != CONTROLLER}
 
     assert results["parallel_generation"][1] == "Judge decision: B, as it is urgent.\n"
     best, printed, _ = results["best_of_n"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.metadata
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,11 @@ from tartlet.progress import silent
 
 def test_a_missing_tool_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without componentize-py a build is refused at once, with the command that installs it."""
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
 
     with pytest.raises(BuildError, match="componentize-py is not installed") as caught:
         componentize.build(Recipe("inferlet", "app", []), tmp_path / "out.wasm", "building", silent)
