@@ -81,6 +81,13 @@ class Line:
 
         Raises RuntimeError if it is refused.
         """
+        try:
+            return await self._post(path, body, until)
+        except (asyncio.IncompleteReadError, ConnectionError):  # the server has closed it, after a while without use
+            self._ends = None
+            return await self._post(path, body, until)
+
+    async def _post(self, path: str, body: Any, until: bytes | None) -> float:
         if self._ends is None:
             self._ends = await asyncio.open_connection(self._address.hostname, self._address.port)
         reader, writer = self._ends

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import uvloop
 
 from tartlet.component_limits import ComponentLimits
 from tartlet.errors import InvalidComponentError, ProgramError, TartletError, UnavailableError
+from tartlet.runtime.compiled_program import CompiledProgram
 from tartlet.server.compile.client import CompileClient
 from tartlet.server.compile.messages import CompileLimits
 from tartlet.testing import FakeEngine
@@ -40,8 +42,10 @@ async def test_what_a_child_compiles_is_there_for_hosts(home: Path, uploaded: Up
     steps: list[str] = []
     engine = FakeEngine()
     async with tartlet.Host(engine=engine, progress=lambda task, *_: steps.append(task)) as host:
-        await host.load(hostile.inferlet())
+        digest = hashlib.sha256(hostile.inferlet()).hexdigest()
+        program = await host.load(CompiledProgram(native, digest, "component", is_controller=False))
     engine.close()
+    assert program.controller is None
     assert steps == []
     assert list(home.iterdir()) == [native]
 

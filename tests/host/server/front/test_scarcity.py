@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tartlet.server.front.openai import programs
 from tartlet.server.front.scarcity import scarcity, storage_error
 
 pytestmark = pytest.mark.runner
@@ -42,6 +43,7 @@ async def test_a_request_that_needs_a_file(client: httpx2.AsyncClient, monkeypat
         def read_text(*_: object, number: int = number, **__: object) -> str:
             raise OSError(number, os.strerror(number))
 
+        programs._content.cache_clear()  # another test may have had it read
         with monkeypatch.context() as patch:
             patch.setattr(Path, "read_text", read_text)
             answer = await client.post("/v1/chat/completions", json=hello)
