@@ -9,6 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+
+class CannotBindError(Exception):
+    """The contract uses a form of WIT for which this generator writes nothing: teach it that, or use another form."""
+
+
 PrimitiveName = Literal[
     "bool", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64", "char", "string",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 
 from tartlet_bindings.model import (
     Alias,
+    CannotBindError,
     Case,
     Contract,
     Enum,
@@ -113,7 +114,7 @@ class _Reader:
             assert isinstance(named, Resource)
             resource = named
         if kind not in ("freestanding", "method", "static"):
-            raise NotImplementedError(f"{tree['name']}: functions of the kind {kind!r}")
+            raise CannotBindError(f"{tree['name']}: functions of the kind {kind!r}")
         parameters = tuple((each["name"], self._type(each["type"])) for each in tree["params"])
         result = None if tree.get("result") is None else self._type(tree["result"])
         return Function(tree["name"], kind, resource, parameters, result, _docs(tree))
@@ -148,7 +149,7 @@ class _Reader:
                 return Variant(*about, tuple(cases))
             case "type":
                 return Alias(*about, self._type(content))
-        raise NotImplementedError(f"{tree['name']}: types of the kind {kind!r}")
+        raise CannotBindError(f"{tree['name']}: types of the kind {kind!r}")
 
     def _type(self, reference: int | str) -> Type:
         if isinstance(reference, str):
@@ -173,7 +174,7 @@ class _Reader:
                 resource = self._named_type(number)
                 assert isinstance(resource, Resource)
                 return Handle(resource, owned=how == "own")
-        raise NotImplementedError(f"types of the kind {kind!r}")
+        raise CannotBindError(f"types of the kind {kind!r}")
 
     def _optional(self, reference: int | str | None) -> Type | None:
         return None if reference is None else self._type(reference)

@@ -9,6 +9,7 @@ import pytest
 from tartlet.contract import contract as contract_of_the_host
 from tartlet_bindings.model import (
     Alias,
+    CannotBindError,
     Contract,
     Enum,
     Handle,
@@ -89,7 +90,7 @@ def test_a_used_type_is_the_one_that_it_names(tmp_path: Path) -> None:
 
 def test_what_it_cannot_bind_is_refused(tmp_path: Path) -> None:
     """A form of type that no emitter knows is an error that names it, not something wrong in a file."""
-    with pytest.raises(NotImplementedError, match=r"abilities.*flags"):
+    with pytest.raises(CannotBindError, match=r"abilities.*flags"):
         read(tmp_path, "interface i { flags abilities { fly, swim } }")
 
 

@@ -8,6 +8,7 @@ from tartlet_bindings import layout
 from tartlet_bindings.c.names import Names, comment, snake, variable
 from tartlet_bindings.c.types import Types
 from tartlet_bindings.model import (
+    CannotBindError,
     Enum,
     Function,
     Handle,
@@ -188,4 +189,4 @@ def _flat(kind: Type, value: str, access: str = ".") -> list[str]:
         case OptionType(payload):
             return [f"(int32_t){value}.is_some", *_flat(payload, f"{value}.value")]
         case Variant() | ResultType():
-            raise NotImplementedError("functions of the host that take variants")
+            raise CannotBindError(f"C: an argument of the type {kind}, for a function of the host")

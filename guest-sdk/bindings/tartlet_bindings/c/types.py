@@ -8,6 +8,7 @@ from tartlet_bindings import layout
 from tartlet_bindings.c.names import Names, comment, snake, variable
 from tartlet_bindings.model import (
     Alias,
+    CannotBindError,
     Enum,
     Field,
     Handle,
@@ -74,7 +75,7 @@ class Types:
             case TupleType(parts):
                 fields = [f"{self._names.type(part)} f{number};" for number, part in enumerate(parts)]
                 return [f"typedef struct {{ {' '.join(fields)} }} {name};"]
-        raise NotImplementedError(name)
+        raise CannotBindError(f"C: a type without a name of the form {name}")
 
     def _enum(self, kind: Enum | Variant) -> Iterator[str]:
         yield f"typedef enum : uint{8 * layout.discriminant_size(kind)}_t {{"
@@ -149,7 +150,7 @@ class Types:
                     and (freeing := self.free(case.payload, f"value->{variable(case.name)}", "    "))
                 ]
             case _:
-                raise NotImplementedError(f"freeing {kind}")
+                raise CannotBindError(f"C: what a value of the type {kind} holds")
         return [line for some in lines for line in some]
 
 

@@ -12,6 +12,7 @@ from tartlet_bindings.layout import (
     size_of,
 )
 from tartlet_bindings.model import (
+    CannotBindError,
     Enum,
     Function,
     Handle,
@@ -62,7 +63,7 @@ class _Lowering:
                 return [core for part, at in places for core in self.flat(part, at, statements, is_reference=False)]
             case OptionType(payload):
                 return self._option(payload, place, statements)
-        raise NotImplementedError(f"a parameter of {kind}")
+        raise CannotBindError(f"Rust: a parameter of the type {kind}")
 
     def _option(self, payload: Type, place: str, statements: list[str]) -> list[str]:
         inner: list[str] = []
