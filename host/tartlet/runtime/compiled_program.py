@@ -7,15 +7,12 @@ its files as the runner takes them: with their code, which is run inside the san
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tartlet.errors import ProgramError
-from tartlet.wasm.sealed_file import SEAL_BYTES, is_whole, seal
+from tartlet.wasm.sealed_file import SEAL_BYTES, is_whole, write_sealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +44,7 @@ class CompiledSource:
 def write_source(path: Path, source: CompiledSource) -> None:
     """Write the file of a program of source: under its name it is whole. Raises OSError."""
     known = {"language": source.language, "main": source.main, "is_controller": source.is_controller}
-    content = f"{json.dumps(known)}\n{source.files_json}".encode()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix="compiling-")  # mode 0600
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.write(seal(content))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+    write_sealed(path, f"{json.dumps(known)}\n{source.files_json}".encode())
 
 
 def read_source(path: Path) -> CompiledSource:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 import threading
 from collections.abc import Iterable
 from contextlib import nullcontext, suppress
@@ -18,7 +17,7 @@ from wasmtime.component import Component
 from tartlet.disk_cache import mark_used, shrink
 from tartlet.errors import InvalidComponentError
 from tartlet.progress import Progress, silent
-from tartlet.wasm.sealed_file import is_whole, seal
+from tartlet.wasm.sealed_file import is_whole, write_sealed
 from tartlet.wasm.wasm_engine import WasmEngine
 
 MAX_BYTES = 10**9
@@ -69,7 +68,7 @@ class Compiler:
             if component is None:
                 component = self._compile(data)
                 with nullcontext() if must_keep else suppress(OSError):  # a full disk is no reason to end a run
-                    self._store(path, component)
+                    write_sealed(path, component.serialize())
                 shrink(self._folder, "*", self._max_bytes, keep=set(_in_use.values()))
             _in_use[component] = path
             return component
@@ -128,21 +127,6 @@ class Compiler:
                 return None
         mark_used(path)
         return component
-
-    def _store(self, path: Path, component: Component) -> None:
-        handle, temporary = tempfile.mkstemp(dir=self._folder, prefix="compiling-")  # mode 0600
-        try:
-            with os.fdopen(handle, "wb") as file:
-                code = component.serialize()
-                file.write(code)
-                file.write(seal(code))
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(path)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                Path(temporary).unlink()
-            raise
 
 
 def _refused(problem: WasmtimeError) -> InvalidComponentError:

@@ -7,6 +7,10 @@ Whether others may is for the caller to see.
 from __future__ import annotations
 
 import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
 from typing import BinaryIO
 
 _MARK = b"tartlet1"
@@ -18,6 +22,22 @@ SEAL_BYTES = _DIGEST_BYTES + len(_MARK)
 def seal(content: bytes | bytearray) -> bytes:
     """What to write after the content."""
     return hashlib.sha256(content).digest() + _MARK
+
+
+def write_sealed(path: Path, content: bytes | bytearray) -> None:
+    """Write a file that only its owner may read. Under its name it is whole, and on disk. Raises OSError."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix="compiling-")  # mode 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.write(seal(content))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
 
 
 def is_whole(file: BinaryIO) -> bool:

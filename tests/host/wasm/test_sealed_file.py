@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tartlet.wasm.sealed_file import SEAL_BYTES, is_whole, seal
+from tartlet.wasm.sealed_file import SEAL_BYTES, is_whole, seal, write_sealed
 
 
 @pytest.mark.parametrize("size", [0, 1, 5_000_000])
@@ -33,3 +33,15 @@ def test_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
         path.write_bytes(content)
         with path.open("rb") as file:
             assert not is_whole(file)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Only its owner may read it; what cannot be written leaves what was there, and nothing beside it."""
+    path = tmp_path / "code"
+    write_sealed(path, b"first")
+    with pytest.raises(TypeError):
+        write_sealed(path, "no bytes")  # type: ignore[arg-type]
+
+    assert path.read_bytes() == b"first" + seal(b"first")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [path]
